@@ -17,6 +17,7 @@ ORDER = (
     "papers",
     "parameter_checks",
     "random",
+    "neighbours",
     "linalg",
     "data",
     "bijectors",

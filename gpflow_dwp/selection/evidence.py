@@ -17,6 +17,8 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.named import MOST_NUGGET, is_noise_free
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.neighbours import Index
+from gpflow_dwp.selection.conditionals import evidence_of_rows
 from gpflow_dwp.selection.kernel_gradients import covariances_of
 
 __all__ = ["Evidence", "solve"]
@@ -61,6 +63,10 @@ class Evidence:
     :param jitter: Relative jitter of the layer this stands for: what it takes from the bound, else
         noise could be less than the jitter.
     :param inducing_inputs: Z, [M, D], which stay; None for the exact process.
+    :param neighbours: For Vecchia's approximation ("Estimation and model identification for
+        continuous spatial processes", 1988): the sum over B rows of their log densities given m
+        others each. Their indices, [B, m + 1], the row's own last, and -1 for none; None for the
+        exact process. It is the evidence where all rows are given all that precede them.
     """
 
     X: Array
@@ -72,9 +78,14 @@ class Evidence:
     precisions: Array | None = None
     jitter: float = 0.0
     inducing_inputs: Array | None = None
+    neighbours: Index | None = None
 
     def __post_init__(self) -> None:
-        X, Z = self.X, self.inducing_inputs
+        X, Z, counts = self.X, self.inducing_inputs, np.ones(len(self.X))
+        if self.neighbours is not None:
+            X = X[self.neighbours]
+            counts = np.bincount(self.neighbours[:, -1], minlength=len(self.X)).astype(np.float64)
+        self._counts = counts  # how often each row's own density counts
         self._covariances = covariances_of(self.kernel, [(X, X)] if Z is None else [(Z, Z), (Z, X)])
         self._size = len(self._covariances.start())
         warp = warp_of(self.likelihood)
@@ -139,40 +150,43 @@ class Evidence:
 
     def __call__(self, vector: Array) -> tuple[float, Array]:
         """The evidence with its priors, and its gradient; -inf where K cannot be factorised."""
-        w, P = self.weights, self.Y.shape[1]
+        w, P, c = self.weights, self.Y.shape[1], self._counts
         noise, warp, df, precisions = self._split(vector)
         row_noise = noise / (w * precisions)
         Z, Z_by_warp = (self.Y, self.Y) if warp is None else _warped(warp, self.Y)
         *matrices, diagonal = self._covariances.blocks(vector[: self._size])
-        if self.inducing_inputs is None:
+        if self.neighbours is not None:
+            solved = evidence_of_rows(matrices[0], diagonal, row_noise, Z, self.neighbours)
+        elif self.inducing_inputs is None:
             solved = _exact(matrices[0], diagonal, row_noise, Z)
         else:
             solved = _sparse(matrices[0], matrices[1], diagonal, row_noise, Z, self.jitter)
         if solved is None:
             return -np.inf, np.zeros_like(vector)
         value, alpha, bars, by_row_noise = solved
-        penalty = 0.5 * self.jitter * P * diagonal.mean() / row_noise
+        penalty = 0.5 * self.jitter * P * c * diagonal.mean() / row_noise
         value -= penalty.sum()
         bars[-1] = bars[-1] - penalty.sum() / diagonal.sum()
         by_row_noise = by_row_noise + penalty
-        value += np.sum(0.5 * P * ((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
-        by_noise = by_row_noise.sum() + 0.5 * P * np.sum(1.0 - w)
+        value += np.sum(0.5 * P * c * ((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
+        by_noise = by_row_noise.sum() + 0.5 * P * np.sum(c * (1.0 - w))
+        cw = c * w
         parts: list[npt.ArrayLike] = [self._covariances.gradient(bars), 0.0]
         if warp is None:
             ratio = self.steps**2 / (12.0 * noise)
-            value -= 0.5 * w.sum() * np.log1p(ratio).sum()
-            by_noise += 0.5 * w.sum() * (ratio / (1.0 + ratio)).sum()
+            value -= 0.5 * cw.sum() * np.log1p(ratio).sum()
+            by_noise += 0.5 * cw.sum() * (ratio / (1.0 + ratio)).sum()
         else:
             factor, by_warp, of_noise = _log_jacobian(warp, self.Y, self.steps, noise)
-            by_noise += np.sum(w[:, None] * of_noise)
-            by_warp = np.sum(w[:, None] * by_warp - alpha * Z_by_warp, axis=1)
-            value += np.sum(w[:, None] * factor) + _log_prior(warp)
+            by_noise += np.sum(cw[:, None] * of_noise)
+            by_warp = np.sum(cw[:, None] * by_warp - alpha * Z_by_warp, axis=1)
+            value += np.sum(cw[:, None] * factor) + _log_prior(warp)
             parts.append((by_warp - warp / _WARP_DEVIATIONS**2).reshape(-1))
         if self._has_tails:
             factor, by_precision, by_df = _precision_factor(precisions, df)
-            value += P * np.sum(w * factor - 0.5 * np.log(precisions))
-            by_precisions = P * (w * by_precision - 0.5) - by_row_noise
-            parts += [[P * np.sum(w * by_df)], by_precisions]
+            value += P * np.sum(cw * factor - 0.5 * c * np.log(precisions))
+            by_precisions = P * (cw * by_precision - 0.5 * c) - by_row_noise
+            parts += [[P * np.sum(cw * by_df)], by_precisions]
         parts[1] = [by_noise]
         return float(value), np.concatenate([np.asarray(part, np.float64) for part in parts])
 

@@ -67,7 +67,10 @@ class Covariances(Protocol):
 
 
 def covariances_of(kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
-    """Return the covariances of a kernel: in closed form, or by TensorFlow's tape."""
+    """Return the covariances of a kernel: in closed form, or by TensorFlow's tape.
+
+    :param pairs: Inputs, [N, D] and [M, D], or batches of them, [..., N, D] and [..., M, D].
+    """
     if type(kernel) is SeparableMatern52:
         return _Separable(kernel, pairs)
     return (_Stationary if has_closed_form(kernel) else _Taped)(kernel, pairs)
@@ -121,7 +124,8 @@ class _Stationary:
             if self._size == 1:
                 by_lengthscale += np.sum(W * r2)
             else:
-                squares = W.sum(1) @ a**2 + W.sum(0) @ b**2 - 2.0 * np.sum(a * (W @ b), 0)
+                squares = _of_columns(W.sum(-1), a**2) + _of_columns(W.sum(-2), b**2)
+                squares -= 2.0 * _of_columns(np.ones(a.shape[:-1]), a * (W @ b))
                 by_lengthscale += squares / self._lengthscales**2
         return np.append(by_lengthscale, self._variance * by_variance)
 
@@ -132,11 +136,12 @@ class _Separable(_Stationary):
     def blocks(self, vector: Array) -> Blocks:
         self._lengthscales, self._variance = np.exp(vector[:-1]), np.exp(vector[-1])
         self._blocks, self._slopes = [], []
-        scales = np.sqrt(5.0) / self._lengthscales * np.ones(self.pairs[0][0].shape[1])
+        scales = np.sqrt(5.0) / self._lengthscales * np.ones(self.pairs[0][0].shape[-1])
         for a, b in self.pairs:
             decay, product, slopes = 0.0, self._variance, []
-            for column, other in zip((a * scales).T, (b * scales).T, strict=True):
-                r = np.abs(column[:, None] - other)
+            columns, others = (np.moveaxis(each * scales, -1, 0) for each in (a, b))
+            for column, other in zip(columns, others, strict=True):
+                r = np.abs(column[..., :, None] - other[..., None, :])
                 third = r * r / 3.0
                 factor = 1.0 + r + third
                 decay, product = decay + r, product * factor
@@ -191,9 +196,17 @@ class _Taped:
 
 
 def _squared_distances(A: Array, B: Array) -> Array:
-    """Squared Euclidean distances of rows, [N, M]; exactly zero where both are one."""
-    distances = np.sum(A**2, axis=1)[:, None] + np.sum(B**2, axis=1) - 2.0 * (A @ B.T)
+    """Squared Euclidean distances of rows, [..., N, M]; exactly zero where both are one."""
+    distances = A @ (-2.0 * np.swapaxes(B, -1, -2))
+    distances += np.sum(A**2, axis=-1)[..., :, None]
+    distances += np.sum(B**2, axis=-1)[..., None, :]
     np.maximum(distances, 0.0, out=distances)
     if A is B:
-        np.fill_diagonal(distances, 0.0)
+        n = np.arange(A.shape[-2])
+        distances[..., n, n] = 0.0
     return distances
+
+
+def _of_columns(weights: Array, values: Array) -> Array:
+    """Sums of each column, weighted, [D], of values [..., N, D]."""
+    return np.tensordot(weights, values, weights.ndim)

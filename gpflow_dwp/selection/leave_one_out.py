@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import tensorflow as tf
 from gpflow.kernels import Kernel
@@ -17,17 +19,22 @@ from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.predictive import warped_moments
+from gpflow_dwp.neighbours import Index
 from gpflow_dwp.random import as_seed
+from gpflow_dwp.selection.conditionals import condition
 from gpflow_dwp.selection.evidence import solve
 
 __all__ = [
     "leave_one_out",
+    "leave_one_out_by_neighbours",
     "leave_one_out_of_heteroskedastic",
     "leave_one_out_of_process",
     "predict_unseen",
 ]
 
 _LEAST_LEFT = 0.02
+# Of covariances of neighbours that are in memory at once.
+_MOST_ENTRIES = 2**22
 
 
 def leave_one_out_of_process(
@@ -58,6 +65,40 @@ def leave_one_out_of_process(
     spread = 1.0 / np.diagonal(inverse)[:, None]
     mean, variance = Z - alpha * spread, np.maximum(spread - noise[:, None], 0.0)
     return _observed(likelihood, X, mean[None], np.broadcast_to(variance, mean.shape)[None])
+
+
+def leave_one_out_by_neighbours(
+    X: Array,
+    Y: Array,
+    weights: Array,
+    kernel: Kernel,
+    likelihood: Gaussian,
+    neighbours: Index,
+    precisions: Array | None = None,
+) -> PredictiveDistribution:
+    """Predict some observations, each from a few others: Vecchia's approximation of the above.
+
+    Time and memory are those of the B rows. With all others as neighbours it is exact.
+
+    :param X: Inputs, [N, D], with ``Y``, ``weights``, ``precisions`` and the process as in
+        :func:`leave_one_out_of_process`.
+    :param neighbours: Indices of the others, and of the row itself last, [B, m + 1].
+    :return: The distributions of the B observations.
+    """
+    Z, noise = _sites(Y, weights, likelihood, precisions)
+    own, n = neighbours[:, -1], np.arange(neighbours.shape[1])
+    means, spreads = [], []
+    for block in np.array_split(neighbours, math.ceil(neighbours.size * len(n) / _MOST_ENTRIES)):
+        A = np.array(kernel(X[block]))
+        A[:, n, n] += noise[block]
+        found = condition(A, Z[block])
+        if found is None:
+            raise FloatingPointError("K + σ² I of some neighbours cannot be factorised.")
+        means.append(Z[block[:, -1]] - found.residual)
+        spreads.append(1.0 / found.precision)
+    mean = np.concatenate(means)
+    variance = np.maximum(np.concatenate(spreads) - noise[own], 0.0)[:, None]
+    return _observed(likelihood, X[own], mean[None], np.broadcast_to(variance, mean.shape)[None])
 
 
 def predict_unseen(

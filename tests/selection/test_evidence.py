@@ -5,10 +5,11 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.neighbours import nearest_before
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.starts import initial_kernel
 
@@ -21,8 +22,20 @@ PRECISIONS = RNG.uniform(0.5, 1.5, N)
 WARP = {"location": 0.2, "scale": 0.9, "skewness": 0.1, "tailweight": 0.8, "shift": 0.3}
 
 
+def preceding(size: int, chosen: np.ndarray | None = None) -> np.ndarray:
+    """Rows with the nearest of those that precede each, and itself last."""
+    chosen = np.arange(N) if chosen is None else chosen
+    return np.column_stack([nearest_before(X, chosen, size), chosen])
+
+
 def make(
-    kernel: str, likelihood: str, step: float, *, ard: bool, inducing: np.ndarray | None = None
+    kernel: str,
+    likelihood: str,
+    step: float,
+    *,
+    ard: bool,
+    inducing: np.ndarray | None = None,
+    neighbours: np.ndarray | None = None,
 ) -> Evidence:
     with positive_by_exp():
         noise = gpflow.likelihoods.Gaussian(0.1)
@@ -33,7 +46,7 @@ def make(
     precisions = PRECISIONS if likelihood == "student_t" else None
     of_inputs = initial_kernel(kernel, D, 1.3, ard=ard)
     steps = np.full(P, step)
-    return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, inducing)
+    return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, inducing, neighbours)
 
 
 @pytest.mark.parametrize(
@@ -41,13 +54,19 @@ def make(
     ["SquaredExponential", "Matern32", "Matern52", "RationalQuadratic", "SeparableMatern52"],
 )
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
-@pytest.mark.parametrize(("step", "ard", "num_inducing"), [(0.0, True, None), (0.1, False, 7)])
+@pytest.mark.parametrize(
+    ("step", "ard", "of"),
+    [
+        (0.0, True, {}),
+        (0.1, False, {"inducing": X[:7] + 0.1}),
+        (0.1, True, {"neighbours": preceding(5, np.arange(0, N, 2))}),
+    ],
+)
 def test_gradient_is_that_of_finite_differences(
-    kernel: str, likelihood: str, step: float, ard: bool, num_inducing: int | None
+    kernel: str, likelihood: str, step: float, ard: bool, of: dict[str, np.ndarray]
 ) -> None:
     """Catches any part of the gradient that is not the value's."""
-    Z = None if num_inducing is None else X[:num_inducing] + 0.1
-    evidence = make(kernel, likelihood, step, ard=ard, inducing=Z)
+    evidence = make(kernel, likelihood, step, ard=ard, **of)
     vector = evidence.start()
     _, gradient = evidence(vector)
     differences = [
@@ -72,6 +91,33 @@ def test_value_is_the_density_of_the_warped_observations() -> None:
     )
     vector = evidence.start()
     np.testing.assert_allclose(evidence(vector)[0] - evidence.log_prior(vector), expected)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
+def test_given_all_that_precede_it_is_the_evidence(likelihood: str) -> None:
+    """Catches rows that count twice or not at all, and a chain rule that is not one."""
+    exact = make("Matern52", likelihood, 0.1, ard=True)
+    other = make("Matern52", likelihood, 0.1, ard=True, neighbours=preceding(N - 1))
+    vector = exact.start()
+    (value, gradient), (expected, by_all) = other(vector), exact(vector)
+    np.testing.assert_allclose(value, expected, rtol=1e-10)
+    np.testing.assert_allclose(gradient, by_all, rtol=1e-8, atol=1e-8)
+
+
+def test_given_neighbours_it_is_the_density_of_each_row_given_these() -> None:
+    """Catches neighbours of another row, beside conditionals that are taken one by one."""
+    chosen = np.array([0, 3, 11, 24])
+    neighbours = preceding(5, chosen)
+    evidence = make("Matern32", "gaussian", 0.0, ard=True, neighbours=neighbours)
+    evidence.weights, evidence.jitter = np.ones(N), 0.0
+    K = evidence.kernel(X).numpy() + 0.1 * np.eye(N)
+    expected = 0.0
+    for row, near in zip(chosen, neighbours[:, :-1], strict=True):
+        near = near[near >= 0]
+        b = np.linalg.solve(K[np.ix_(near, near)], K[near, row])
+        variance = K[row, row] - K[row, near] @ b
+        expected += norm.logpdf(Y[row], b @ Y[near], np.sqrt(variance)).sum()
+    np.testing.assert_allclose(evidence(evidence.start())[0], expected, rtol=1e-9)
 
 
 def test_sparse_value_is_that_of_gpflow() -> None:

@@ -13,7 +13,11 @@ from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
-from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process, predict_unseen
+from gpflow_dwp.selection.leave_one_out import (
+    leave_one_out_by_neighbours,
+    leave_one_out_of_process,
+    predict_unseen,
+)
 from gpflow_dwp.selection.observations import has_atoms, odd_targets
 from gpflow_dwp.selection.scores import RowScores, is_better
 
@@ -48,6 +52,20 @@ def test_of_a_process_it_is_that_of_one_without_the_row(warped: bool) -> None:
         )
         np.testing.assert_allclose(unseen.means[0], np.repeat(mean, 2, 0), rtol=1e-8)
         np.testing.assert_allclose(unseen.variances[0], np.repeat(variance, 2, 0), rtol=1e-8)
+
+
+def test_by_neighbours_it_is_that_of_a_process_of_these_rows() -> None:
+    """Catches rows, noise or weights of others, and own ones among the neighbours."""
+    kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 0.7])
+    likelihood = WarpedGaussian(SinhArcsinh(tailweight=0.8, scale=0.5), 0.05)
+    for near in ([3, 4, 9, 0], [n for n in range(15) if n != 6]):
+        rows = [*near, 6]
+        found = leave_one_out_by_neighbours(
+            X, Y, WEIGHTS, kernel, likelihood, np.array([rows, rows[::-1]])
+        )
+        expected = leave_one_out_of_process(X[rows], Y[rows], WEIGHTS[rows], kernel, likelihood)
+        np.testing.assert_allclose(found.means[:, 0], expected.means[:, -1], rtol=1e-9)
+        np.testing.assert_allclose(found.variances[:, 0], expected.variances[:, -1], rtol=1e-9)
 
 
 @pytest.mark.parametrize(("depth", "num_inducing"), [(1, 8), (2, 8), (2, 15)])
