@@ -1,13 +1,12 @@
 """How good emulators of simulators without noise are: ours beside Gaussian processes and dgpsi.
 
-    python ci/emulators.py --cases FOLDER --out results.jsonl [--seeds 0 1 2] [METHOD ...]
+    python ci/emulators.py --out results.jsonl [--seeds 0 1 2] [METHOD ...]
 
-The folder holds ``emulators.py`` with ``load(name, seed, large)``, which returns runs and test
-points. Small designs are run; ``ignition-large`` is one of 1,000 runs. Methods: "ours" (the default
-with ``likelihood="noise_free"``), "single" (with ``effort="quick"``), "gp" (scikit-learn's exact
-process, ten restarts), "dgpsi-gp" and "dgpsi-dgp" (of an environment that has dgpsi, and where
-nothing of this package is needed). Rows are added to the file, one for each function, seed and
-method, and what is there is not run again.
+Small designs of ``ci/cases`` are run; ``ignition-large`` has 1,000 runs. Methods: "ours" (the
+default with ``likelihood="noise_free"``), "single" (with ``effort="quick"``), "gp" (scikit-learn's
+exact process, ten restarts), "dgpsi-gp" and "dgpsi-dgp" (of an environment that has dgpsi, and
+where nothing of this package is needed). Rows are added to the file, one for each function, seed
+and method, and what is there is not run again.
 
 CPU seconds are of fit and prediction, in one thread; those of dgpsi's compilation, which a fit of
 five points before does, are apart. Set ``OMP_NUM_THREADS=1 TF_NUM_INTRAOP_THREADS=1
@@ -19,7 +18,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cases.designs import load
 from scipy.special import ndtr
 
 FUNCTIONS = (
@@ -140,7 +139,6 @@ def main() -> None:
     """Run what is not there yet, or print a summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("methods", nargs="*", default=["ours", "single", "gp"], metavar="METHOD")
-    parser.add_argument("--cases", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--functions", nargs="+", default=FUNCTIONS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
@@ -152,9 +150,6 @@ def main() -> None:
     if given.summary:
         summarise(rows)
         return
-    sys.path.insert(0, str(given.cases))
-    from emulators import load
-
     done = {(row["function"], row["seed"], row["method"]) for row in rows}
     warnings.simplefilter("ignore")
     compiled: set[str] = set()
@@ -167,7 +162,7 @@ def main() -> None:
             x = np.linspace(0.0, 1.0, 5)[:, None]
             METHODS[method](x, np.sin(x[:, 0]), x, 0)
             compiled.add(method)
-        X, y, T, t = load(name, seed, size == "large")
+        X, y, T, t = load(f"{name}-{size or 'small'}", seed)
         if y.ndim > 1:  # outputs that are the same in all runs are no work for an emulator
             varies = y.std(0) > 1e-9 * np.abs(y).max(0)
             y, t = y[:, varies], t[:, varies]

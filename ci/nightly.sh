@@ -5,6 +5,7 @@
 #   trieste        Trieste's loop over our models, in an environment that Trieste chooses
 #   guides         guides that need Optuna or MLflow
 #   slow           all tests, the slow ones too
+#   cases          the default model on six cases, which must not be far behind what is kept
 #
 # Each makes an environment of its own, .venv-nightly-WHAT. Needs Python and pip only.
 set -euo pipefail
@@ -39,8 +40,13 @@ slow)
     make_environment all
     pytest --numprocesses 2 --dist worksteal --runslow
     ;;
+cases)
+    make_environment all
+    python ci/default_model.py --problems step cliff schaffer4 borehole ratings share \
+        --methods default --seeds 0 --out "build/nightly-$(date +%s).jsonl" --check
+    ;;
 *)
-    echo "usage: ci/nightly.sh tfp-nightly|trieste|guides|slow" >&2
+    echo "usage: ci/nightly.sh tfp-nightly|trieste|guides|slow|cases" >&2
     exit 2
     ;;
 esac
