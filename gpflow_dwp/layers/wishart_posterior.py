@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import gpflow
@@ -103,15 +104,17 @@ class WishartPosterior(gpflow.Module):
         """The family as the papers spell it: "GW", "A-GW" or "AB-GW"."""
         return self.family if self.family == "GW" else f"{self.family}-GW"
 
-    def bartlett(self, dtype: tf.DType, *, constant: bool = False) -> GeneralisedBartlett:
+    def bartlett(self, dtype: tf.DType) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
 
         :param dtype: Data type of T.
-        :param constant: Whether its parameters are constants for the gradient.
         """
+        return GeneralisedBartlett(*self._parameters(dtype))
+
+    def _parameters(self, dtype: tf.DType) -> list[tf.Tensor]:
+        """α, β, μ and σ."""
         parameters = (self.concentration, self.rate, self.loc, self.scale)
-        values = [tf.cast(parameter, dtype) for parameter in parameters]
-        return GeneralisedBartlett(*(map(tf.stop_gradient, values) if constant else values))
+        return [tf.cast(parameter, dtype) for parameter in parameters]
 
     def mixing(self, dtype: tf.DType) -> Mixing:
         """Return A' and B.
@@ -137,10 +140,14 @@ class WishartPosterior(gpflow.Module):
         :param mixing: The matrices A' and B that multiply T.
         :param precision: CᵀC, [S, M, M], or None for the identity.
         """
-        bartlett = self.bartlett(factor.dtype, constant=True)
         log_volume = self._log_volume(tf.math.log(tf.linalg.diag_part(factor)), mixing)
         squared_norm = _squared_norm(mixing.mix(factor), precision)
-        return -0.5 * squared_norm - bartlett.log_prob(factor) + log_volume
+        log_prob = _with_constants(
+            lambda parameters, factor: GeneralisedBartlett(*parameters).log_prob(factor),
+            self._parameters(factor.dtype),
+            factor,
+        )
+        return -0.5 * squared_norm - log_prob + log_volume
 
     def expected_log_ratio(
         self, factor: tf.Tensor, mixing: Mixing, precision: tf.Tensor | None
@@ -150,10 +157,16 @@ class WishartPosterior(gpflow.Module):
         Parameters as there, but T serves the gradient of α, β, μ, σ only: its noise cancels against
         that of the likelihood as the posterior gets better; that of the closed form does not.
         """
-        bartlett = self.bartlett(factor.dtype, constant=True)
-        log_diagonal = bartlett.mean_log_diagonal()
-        squared_norm = expected_squared_norm(bartlett, mixing.rows, mixing.columns, precision)
-        log_ratio = -0.5 * squared_norm + bartlett.entropy()
+        bartlett = self.bartlett(factor.dtype)
+        log_diagonal = tf.stop_gradient(bartlett.mean_log_diagonal())
+        squared_norm = _with_constants(
+            lambda parameters, *parts: expected_squared_norm(
+                GeneralisedBartlett(*parameters), *parts
+            ),
+            self._parameters(factor.dtype),
+            *(mixing.rows, mixing.columns, *([] if precision is None else [precision])),
+        )
+        log_ratio = -0.5 * squared_norm + tf.stop_gradient(bartlett.entropy())
         log_ratio += self._log_volume(log_diagonal, mixing)
         # The gradient of the sampled one by T: of -½ tr(Xᵀ Q X) with X = A' T B and Q = CᵀC,
         # of -log Q', and of the volume's Σ_j (ν - j) log T_jj.
@@ -215,6 +228,26 @@ def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:
     """‖C X‖², from CᵀC, [S]."""
     weighted = columns if precision is None else tf.matmul(precision, columns)
     return tf.reduce_sum(columns * weighted, axis=[-2, -1])
+
+
+def _with_constants(
+    function: Callable[..., tf.Tensor], constants: Sequence[tf.Tensor], *arguments: tf.Tensor
+) -> tf.Tensor:
+    """``function(constants, *arguments)``, with gradients by the arguments alone.
+
+    These gradients are functions of the constants all the same, as stopped ones would not be, and
+    so second derivatives are right.
+    """
+
+    @tf.custom_gradient
+    def differentiable(*tensors: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+        held, given = tensors[: len(constants)], tensors[len(constants) :]
+        with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+            tape.watch(given)
+            value = function(held, *given)
+        return value, lambda bar: (*[None] * len(held), *tape.gradient(value, given, bar))
+
+    return differentiable(*constants, *arguments)
 
 
 @tf.custom_gradient

@@ -1,8 +1,8 @@
 """Factorised covariances.
 
-A covariance K is factorised once, K = L Lᵀ. L itself is a constant for differentiation: every
-function of this package sends its gradient straight to K, in as few products as its formula has,
-instead of through the factorisation.
+A covariance K is factorised once, K = L Lᵀ. Every function of this package sends its gradient
+straight to K, in as few products as its formula has, instead of through the factorisation. These
+products have L in them, which is a function of K there: second derivatives are right, too.
 
 Gradients are those of what is computed, jitter included. A jitter that grows with a kernel's
 variance but is a constant for gradients makes that variance grow without limit where features are
@@ -54,8 +54,8 @@ class Factorised(NamedTuple):
     """A positive definite matrix with its Cholesky factor.
 
     :param matrix: K with its jitter, [..., M, M], where gradients go.
-    :param tril: Its Cholesky factor, L, [..., M, M]; a constant for gradients. Jitter that was
-        added because a factorisation failed is in L alone.
+    :param tril: Its Cholesky factor, L, [..., M, M], as a function of K. Jitter that was added
+        because a factorisation failed is in L alone.
     """
 
     matrix: tf.Tensor
@@ -128,7 +128,7 @@ def factorise(matrix: tf.Tensor, jitter: tf.Tensor | None, *, name: str = "matri
             "Check the data and the parameters for NaN, the kernel's lengthscales for extreme "
             "features, or lower the learning rate."
         )
-    return Factorised(matrix, tf.stop_gradient(tril))
+    return Factorised(matrix, _factor_of(matrix, tf.stop_gradient(tril)))
 
 
 @check_shapes("factorised.tril: [batch..., M, M]", "return: [batch..., M, M]")
@@ -138,16 +138,19 @@ def cholesky(factorised: Factorised) -> tf.Tensor:
     With low(X) the lower triangle of X with half its diagonal,
     :math:`\bar K = L^{-T} \operatorname{low}(L^T \bar L) L^{-1}`, up to symmetrisation.
     """
+    return factorised.tril
 
-    @tf.custom_gradient
-    def differentiable(matrix: tf.Tensor, tril: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
-        def gradient(tril_bar: tf.Tensor) -> Tensors:
-            inner = half_lower(tf.matmul(tril, tril_bar, transpose_a=True))
-            return unwhiten_both_sides(tril, inner), None
 
-        return tf.identity(tril), gradient
+@tf.custom_gradient
+def _factor_of(matrix: tf.Tensor, tril: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+    """L, which is known, as a function of K: see :func:`cholesky`."""
 
-    return differentiable(*factorised)
+    def gradient(tril_bar: tf.Tensor) -> Tensors:
+        factor = _factor_of(matrix, tril)
+        inner = half_lower(tf.matmul(factor, tril_bar, transpose_a=True))
+        return unwhiten_both_sides(factor, inner), None
+
+    return tf.identity(tril), gradient
 
 
 @tf.custom_gradient

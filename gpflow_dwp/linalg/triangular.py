@@ -70,12 +70,10 @@ def relative_precision(
     Q = CᵀC, with l the difference of the log-determinants, Y = L_A X, and low as for
     :func:`cholesky`,
 
-    .. math:: \bar\Sigma &= L_A^{-T} \operatorname{low}\bigl(2 Q \bar Q + L_A^T \bar Y X^T
-                            + \bar l I\bigr) L_A^{-1}, \\
-              \bar K &= -\tfrac12 L^{-T} \bigl(2 C \bar Q C^T + \bar l I\bigr) L^{-1},
-
-    provided that the gradient of the symmetric Q is symmetric, as that of tr(Q Ω) is for
-    symmetric Ω.
+    .. math:: \bar\Sigma &= L_A^{-T} \operatorname{low}\bigl(Q (\bar Q + \bar Q^T)
+                            + L_A^T \bar Y X^T + \bar l I\bigr) L_A^{-1}, \\
+              \bar K &= -\tfrac12 L^{-T} \bigl(C (\bar Q + \bar Q^T) C^T
+                       + \bar l I\bigr) L^{-1}.
 
     :param below: Covariance of the prior, K, [..., M, M].
     :param scale: Scale of the posterior, Σ, [..., M, M].
@@ -100,7 +98,7 @@ def relative_precision(
         ) -> Tensors:
             columns_bar = tf.matmul(scale_tril, colored_bar, transpose_a=True)
             through_columns = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), scale_tril)
-            twice = 2.0 * precision_bar
+            twice = precision_bar + tf.linalg.matrix_transpose(precision_bar)
             log_det_part = log_det_bar[..., None, None] * tf.eye(
                 sizes(ratio)[-1], dtype=ratio.dtype
             )

@@ -208,8 +208,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
 
-        It has first derivatives by parameters. Second ones, of a tape within a tape, are wrong
-        without an error: the first ones take factors of covariances for constants.
+        Derivatives by parameters are right to any order. Those by α, β, μ and σ of a Wishart layer
+        leave out a term of mean zero, so that second ones by these are no symmetric matrix.
 
         :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
             [N] that say how often each row counts.

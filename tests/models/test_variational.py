@@ -20,6 +20,7 @@ from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
+    build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
 
@@ -35,6 +36,46 @@ each_room = pytest.mark.parametrize(
         (build_matrix_gaussian_network, {}),
     ],
 )
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (build_deep_wishart_process, {"output": "pseudo_targets"}),
+        (build_deep_wishart_process, {"whiten": True, "expected_log_ratio": False}),
+        (build_deep_inverse_wishart_process, {}),
+    ],
+)
+def test_second_derivatives_are_those_of_the_gradient(build: Any, options: dict[str, Any]) -> None:
+    """Catches gradients written by hand that take a factor of a covariance, or a parameter, for a
+    constant where they are differentiated again."""
+    points = np.linspace(-1.0, 1.0, 4)[:, None]
+    model = build(DATA, depth=2, inducing=points, seed=0, **options)
+    # What a draw of a gamma variable does as its shape changes is not what its gradient says.
+    variables = [
+        each.unconstrained_variable
+        for path, each in gpflow.utilities.parameter_dict(model).items()
+        if each.trainable and not path.endswith(("concentration", "df"))
+    ]
+    rng = np.random.default_rng(0)
+    weights, steps = ([rng.normal(size=each.shape) for each in variables] for _ in range(2))
+
+    def weighted_slope() -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            bound = model.elbo(DATA, seed=0)
+        slopes = tape.gradient(bound, variables)
+        return tf.add_n([tf.reduce_sum(a * b) for a, b in zip(slopes, weights, strict=True)])
+
+    with tf.GradientTape() as tape:
+        slope = weighted_slope()
+    second = tape.gradient(slope, variables)
+    found = sum(np.sum(a.numpy() * b) for a, b in zip(second, steps, strict=True))
+    starts, ends = [each.numpy() for each in variables], []
+    for size in (1e-5, -1e-5):
+        for variable, start, step in zip(variables, starts, steps, strict=True):
+            variable.assign(start + size * step)
+        ends.append(float(weighted_slope()))
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-5, rtol=1e-4)
 
 
 def test_a_narrow_posterior_of_the_precision_does_not_lift_the_bound_over_the_evidence() -> None:
