@@ -14,9 +14,16 @@ from cyclopts import Parameter
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.options import FileOptions, Json, NumSamples, RunDirectory
-from gpflow_dwp.cli.runs import METRICS, MODEL, OPTIONS, Run, TrainedRun, check_outside
+from gpflow_dwp.cli.reports import (
+    as_json,
+    named_scores,
+    prediction_names,
+    predictions_by_name,
+    scores_as_text,
+)
+from gpflow_dwp.cli.runs import FIGURES, METRICS, OPTIONS, Run, TrainedRun, check_outside
 from gpflow_dwp.data.reading import UNKNOWN
-from gpflow_dwp.files import read_sealed, replacing
+from gpflow_dwp.files import replacing
 
 if TYPE_CHECKING:
     from gpflow_dwp.data.reading import TableFile
@@ -57,10 +64,7 @@ def predict(
             _check_new(out)
         trained = TrainedRun.read(run)
         rows, X = trained.read_rows(table, file)
-        parts: tuple[str, ...] = ("mean", "sd", "lower_95", "upper_95")
-        if trained.classes is not None:
-            parts = ("predicted", *(f"probability_{label}" for label in trained.classes))
-        names = [f"{trained.target_name}_{part}" for part in parts]
+        names = prediction_names(trained.target_name, trained.classes)
         for name in rows.original:
             if name in names:
                 raise UsageError(f"{table} has a column {name!r} already")
@@ -68,13 +72,9 @@ def predict(
     _tell("predict", trained, rows)
     from gpflow_dwp.evaluation import predictions
 
-    found: Any = predictions.predict(units, X, num_samples=num_samples)
-    if trained.classes is not None:
-        labels = [trained.classes[label] for label in found.labels]
-        values = [labels, *found.probabilities.T]
-    else:
-        values = [found.mean, found.deviation, found.lower, found.upper]
-    frame = rows.original.assign(**dict(zip(names, values, strict=True)))
+    found = predictions.predict(units, X, num_samples=num_samples)
+    columns = predictions_by_name(found, trained.target_name, trained.classes)
+    frame = rows.original.assign(**columns)
     separator = "," if rows.format.separator in (None, " ") else rows.format.separator
     written = {"index": False, "sep": separator, "decimal": rows.format.decimal or "."}
     if out is None:
@@ -105,7 +105,6 @@ def evaluate(
 
     :param table: CSV, Parquet or Feather file with the columns of training and the target.
     """
-    from gpflow_dwp.cli.reports import as_json, named_scores
     from gpflow_dwp.data.tables import read_target
 
     with user_mistakes():
@@ -182,8 +181,6 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
 
     :param run: A directory that fit wrote (default: versions only).
     """
-    from gpflow_dwp.cli.reports import as_json, scores_as_text
-
     with user_mistakes():
         found = {"versions": _versions()} if run is None else _describe(Run(run))
     if json:
@@ -213,15 +210,16 @@ def _describe(run: Run) -> dict[str, Any]:
     if not run.directory.exists() and (run.work / OPTIONS).is_file():
         steps = "some steps are kept" if run.has_steps else "no steps are kept"
         return {"run": {"unfinished": f"fit --resume {run.directory} goes on; {steps}"}}
-    trained, metrics = TrainedRun.read(run.directory), read_sealed(run.directory / METRICS)
-    if not (run.directory / MODEL).is_dir():
-        raise UsageError(f"{run.directory} is damaged: its model is missing")
+    trained = TrainedRun.read(run.directory)
+    metrics = json_module.loads((run.directory / METRICS).read_bytes())
+    missing = [name for name in FIGURES if not (run.directory / name).is_file()]
     described = {
         "target": trained.target_name,
         "task": trained.task,
         **({} if trained.classes is None else {"classes": list(trained.classes)}),
         "columns": list(trained.encoder.columns),
         **{name: metrics[name] for name in _METRICS if metrics.get(name) is not None},
+        **({"missing": missing} if missing else {}),
     }
     tried = {"tried": metrics["tried"]} if "tried" in metrics else {}
     return {"run": described, **tried, "model": trained.model, "versions": trained.versions}

@@ -13,7 +13,7 @@ from cyclopts import CycloptsError
 
 from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 
-__all__ = ["TerminatedError", "UsageError", "explain", "user_mistakes"]
+__all__ = ["TerminatedError", "UsageError", "explain", "spared", "user_mistakes"]
 
 _FULL = re.compile(r"(?:([^\s;:]+)[;:] *)?(No space left on device|Disk quota exceeded)")
 _HINTS = {"--model": " A Gaussian process is a DWP with --depth 1"}
@@ -38,6 +38,15 @@ def user_mistakes() -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError) as error:
         raise UsageError(_one_line(error)) from error
+
+
+@contextlib.contextmanager
+def spared(part: str) -> Iterator[None]:
+    """Go on without a part of a run that is not worth a trained model; a line tells of it."""
+    try:
+        yield
+    except Exception as error:  # of any kind: what has been trained is kept
+        print(f"gpflow-dwp fit: warning: no {part}: {explain(error)[1]}", file=sys.stderr)
 
 
 def explain(error: BaseException) -> tuple[int, str]:

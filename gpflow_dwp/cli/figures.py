@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.cli.errors import spared
 from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.runs import FIGURES
 from gpflow_dwp.data import Table
@@ -25,7 +28,6 @@ from gpflow_dwp.evaluation.predictions import (
     predict,
 )
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["effect_of", "relevances", "write_figures"]
 
@@ -84,65 +86,73 @@ def _places(encoder: ColumnEncoder) -> dict[str, list[int]]:
 
 def write_figures(
     run: Path,
-    history: TrainingHistory,
     bounds: Array,
-    predictions: NumberPredictions | LabelPredictions,
+    annealing_steps: int,
+    predictions: NumberPredictions | LabelPredictions | None,
     data: FitData,
     units: RawUnits,
     column: str,
 ) -> None:
     """Write the learning curve, pictures of predictions and the effect of a column as PNG.
 
+    One that cannot be drawn is missing, with a warning.
+
     :param bounds: Bound per training row at each step, [T], in raw units.
-    :param predictions: Of the test rows.
+    :param annealing_steps: When the weight of the log ratios reached 1.
+    :param predictions: Of the test rows; None leaves out what is drawn of them.
     """
-    figures = {
-        "learning_curve": plot_learning_curve(
+
+    def learning_curve() -> Any:
+        return plot_learning_curve(
             np.arange(1, len(bounds) + 1),
             bounds,
             label="ELBO per datum (nats)",
-            annealing_steps=history.kl_annealing_steps,
-        ),
-        **_of_predictions(predictions, data.test),
-        "effect": _of_effect(column, units, data),
-    }
-    folder = run / FIGURES
-    folder.mkdir(exist_ok=True)
-    for name, axes in figures.items():
-        axes.figure.savefig(folder / f"{name}.png", dpi=120)
+            annealing_steps=annealing_steps,
+        )
+
+    draw: list[Callable[[], Any]] = [learning_curve, partial(_of_effect, column, units, data)]
+    if predictions is not None:
+        draw += [partial(each, predictions, data.test) for each in (_of_truth, _of_calibration)]
+    for name, axes in zip(FIGURES, draw, strict=False):
+        with spared(name):
+            (run / name).parent.mkdir(exist_ok=True)
+            axes().figure.savefig(run / name, dpi=120)
 
 
-def _of_predictions(
-    predictions: NumberPredictions | LabelPredictions, test: Table
-) -> dict[str, Any]:
-    name = _plain(test.target_name)
+def _of_truth(predictions: NumberPredictions | LabelPredictions, test: Table) -> Any:
+    name, classes = _plain(test.target_name), test.classes or ()
     if isinstance(predictions, NumberPredictions):
         means = predictions.mean, predictions.lower, predictions.upper
-        calibration = plot_calibration(np.asarray(predictions.below))
         axes = plot_predictions(test.Y[:, 0], *means, target=name, interval=_BAND)
     else:
-        labels, classes = test.Y[:, 0].astype(int), test.classes or ()
         axes = _axes()
         import_optional("sklearn.metrics", "cli").ConfusionMatrixDisplay.from_predictions(
-            labels,
+            test.Y[:, 0].astype(int),
             predictions.labels,
             labels=np.arange(len(classes)),
             display_labels=[_plain(label) for label in classes],
             ax=axes,
         )
-        calibration = _axes()
+    axes.set_title(f"{name}, test rows", fontsize="medium")
+    return axes
+
+
+def _of_calibration(predictions: NumberPredictions | LabelPredictions, test: Table) -> Any:
+    if isinstance(predictions, NumberPredictions):
+        axes = plot_calibration(np.asarray(predictions.below))
+    else:
+        axes = _axes()
         import_optional("sklearn.calibration", "cli").CalibrationDisplay.from_predictions(
-            predictions.labels == labels,
+            predictions.labels == test.Y[:, 0],
             predictions.probabilities.max(axis=1),
             pos_label=1,
             n_bins=10,
             strategy="quantile",
             name="share that is right",
-            ax=calibration,
+            ax=axes,
         )
-    for each in (axes, calibration):
-        each.set_title(f"{name}, test rows", fontsize="medium")
-    return {"predictions": axes, "calibration": calibration}
+    axes.set_title(f"{_plain(test.target_name)}, test rows", fontsize="medium")
+    return axes
 
 
 def _of_effect(column: str, units: RawUnits, data: FitData) -> Any:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpflow_dwp.cli.errors import explain
 from gpflow_dwp.data.table import Task
 
 if TYPE_CHECKING:
     from gpflow_dwp.evaluation.scores import Scores
 
-__all__ = ["as_json", "named_scores", "plain", "scores_as_text"]
+__all__ = [
+    "as_json",
+    "named_scores",
+    "plain",
+    "prediction_names",
+    "predictions_by_name",
+    "scores_as_text",
+]
 
 _SCORES = {
     "elbo": ("ELBO per datum", ".3f"),
@@ -43,8 +51,27 @@ def plain(values: Any) -> Any:
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
-def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
-    """Return scores as plain values, each with its name in results."""
+def prediction_names(target: str, classes: Sequence[str] | None) -> list[str]:
+    """Return what the columns of predictions are called."""
+    parts: tuple[str, ...] = ("mean", "sd", "lower_95", "upper_95")
+    if classes is not None:
+        parts = ("predicted", *(f"probability_{label}" for label in classes))
+    return [f"{target}_{part}" for part in parts]
+
+
+def predictions_by_name(found: Any, target: str, classes: Sequence[str] | None) -> dict[str, Any]:
+    """Return the columns of what :func:`gpflow_dwp.evaluation.predict` found, by their names."""
+    if classes is None:
+        values: list[Any] = [found.mean, found.deviation, found.lower, found.upper]
+    else:
+        values = [[classes[label] for label in found.labels], *found.probabilities.T]
+    return dict(zip(prediction_names(target, classes), values, strict=True))
+
+
+def named_scores(scores: Scores | Exception, task: Task) -> dict[str, Any]:
+    """Return scores as plain values, each with its name in results; of an error what it says."""
+    if isinstance(scores, Exception):
+        return {"failed": explain(scores)[1]}
     names = {"error": "rmse" if task == "regression" else "error_rate"}
     return {
         names.get(name, name): value
@@ -59,7 +86,10 @@ def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
 
     known = [name for name in _SCORES if any(name in score for score in scores.values())]
     rows = [
-        [model, *(_show(score.get(name), _SCORES[name][1]) for name in known)]
+        [
+            f"{model} (failed)" if "failed" in score else model,
+            *(_show(score.get(name), _SCORES[name][1]) for name in known),
+        ]
         for model, score in scores.items()
     ]
     headers = ["model", *(_SCORES[name][0] for name in known)]

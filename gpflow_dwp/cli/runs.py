@@ -7,6 +7,7 @@ step renames that.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -36,6 +37,8 @@ __all__ = [
     "METRICS",
     "MODEL",
     "OPTIONS",
+    "PREDICTIONS",
+    "TRAINED",
     "Run",
     "TrainedRun",
     "check_outside",
@@ -43,8 +46,12 @@ __all__ = [
     "new_run",
 ]
 
-OPTIONS, DESCRIPTION, FIGURES, HISTORY = "options.json", "run.json", "figures", "history.csv"
-METRICS, MODEL, STATE = "metrics.json", "model", "state"
+OPTIONS, DESCRIPTION, HISTORY = "options.json", "run.json", "history.csv"
+METRICS, MODEL, PREDICTIONS, STATE = "metrics.json", "model", "predictions.csv", "state"
+TRAINED = f"{STATE}/trained.json"
+_FIGURES = ("learning_curve", "effect", "predictions", "calibration")
+FIGURES = tuple(f"figures/{name}.png" for name in _FIGURES)
+_FILES = (OPTIONS, HISTORY, METRICS, f"{MODEL}/model.zip", PREDICTIONS)
 _FORMAT = {"format": "gpflow_dwp.run", "format_version": 4}
 
 
@@ -162,8 +169,10 @@ class TrainedRun:
         return "regression" if self.classes is None else "classification"
 
     def write(self, directory: Path) -> None:
-        """Write ``run.json``."""
+        """Write ``run.json``, with the digests of the other files of the run, which are there."""
+        paths = {name: directory / name for name in _FILES}
         parts = {
+            "files": {name: _digest(path) for name, path in paths.items() if path.is_file()},
             "encoder": self.encoder.to_dict(),
             "inputs": self.inputs.to_dict(),
             "target": None if self.target is None else self.target.to_dict(),
@@ -176,7 +185,7 @@ class TrainedRun:
         """Read ``run.json`` of a directory.
 
         :raises UsageError: If there is none, or of another version.
-        :raises ValueError: If it is damaged.
+        :raises ValueError: If it, or another file of the run, is damaged or of another run.
         """
         path = run / DESCRIPTION
         if not path.is_file():
@@ -184,11 +193,20 @@ class TrainedRun:
         fields = read_sealed(path)
         if {name: fields.pop(name, None) for name in _FORMAT} != _FORMAT:
             raise UsageError(f"{path} was not written by this version of gpflow-dwp")
-        fields["encoder"] = ColumnEncoder.from_dict(fields["encoder"])
-        for name in ("inputs", "target"):
-            fields[name] = fields[name] and Standardiser.from_dict(fields[name])
-        fields["missing"] = tuple(fields["missing"])
-        return cls(**fields | {"classes": fields["classes"] and tuple(fields["classes"])})
+        try:
+            for name, digest in fields.pop("files", {}).items():
+                if name not in _FILES or not (run / name).is_file():
+                    raise ValueError(f"{run} is damaged: its {name} is missing")
+                if _digest(run / name) != digest:
+                    raise ValueError(f"{run / name} is damaged, or of another run")
+            fields["encoder"] = ColumnEncoder.from_dict(fields["encoder"])
+            for name in ("inputs", "target"):
+                fields[name] = fields[name] and Standardiser.from_dict(fields[name])
+            for name in ("missing", "classes"):
+                fields[name] = fields[name] and tuple(map(str, fields[name]))
+            return cls(**fields)
+        except (AttributeError, KeyError, TypeError) as error:  # written by none of ours
+            raise ValueError(f"{path} is damaged: {error!r}") from error
 
     def read_rows(self, path: Path, form: Format) -> tuple[TableFile, Array]:
         """Return a table, and its inputs in raw units, [N, D]."""
@@ -205,6 +223,10 @@ class TrainedRun:
         from gpflow_dwp.models import load_model
 
         return RawUnits(load_model(run / MODEL), self.inputs, self.target)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def load_tensorflow(note: str) -> None:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
+import pandas as pd
 from tabulate import tabulate
 
 from gpflow_dwp import models
-from gpflow_dwp.cli.errors import user_mistakes
+from gpflow_dwp.cli.errors import spared, user_mistakes
 from gpflow_dwp.cli.figures import relevances, write_figures
 from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.options import FitOptions
-from gpflow_dwp.cli.reports import named_scores, plain, scores_as_text
-from gpflow_dwp.cli.runs import HISTORY, METRICS, MODEL, Run, TrainedRun
+from gpflow_dwp.cli.reports import named_scores, plain, predictions_by_name, scores_as_text
+from gpflow_dwp.cli.runs import HISTORY, METRICS, MODEL, PREDICTIONS, TRAINED, Run, TrainedRun
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.evaluation.baselines import simple_scores
 from gpflow_dwp.evaluation.predictions import judge
 from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
-from gpflow_dwp.files import seal
-from gpflow_dwp.models import VariationalModel, model_summary, save_model
+from gpflow_dwp.files import read_sealed, seal, write_whole
+from gpflow_dwp.models import VariationalModel, load_model, model_summary, save_model
 from gpflow_dwp.selection import Candidate, Selection, select_model
 from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.training.callbacks import SHOWN_OFFSET
@@ -46,6 +48,8 @@ class _Trained(NamedTuple):
     """What training led to.
 
     :param elbo: The bound per row, in the model's units.
+    :param bounds: The same at each step.
+    :param annealing_steps: When the weight of the log ratios reached 1.
     :param seconds: That all models took.
     :param facts: What more there is to be kept of it.
     :param lines: What is said of it.
@@ -53,57 +57,102 @@ class _Trained(NamedTuple):
 
     model: VariationalModel
     elbo: float
-    history: TrainingHistory
+    bounds: list[float]
+    annealing_steps: int
     seconds: float
     facts: dict[str, Any]
     lines: list[str]
 
+    @classmethod
+    def of(
+        cls,
+        model: VariationalModel,
+        elbo: float,
+        history: TrainingHistory,
+        seconds: float,
+        lines: Sequence[str] = (),
+        **facts: Any,
+    ) -> _Trained:
+        facts |= {"steps": history.num_steps, "stop_reason": history.stop_reason}
+        bounds = history.elbo_per_datum.tolist()
+        return cls(model, elbo, bounds, history.kl_annealing_steps, seconds, facts, [*lines])
+
+    @classmethod
+    def kept(cls, run: Run, rows: str) -> _Trained | None:
+        """What an unfinished run had been trained to on these rows, if it had come so far."""
+        if not (run.work / TRAINED).is_file():
+            return None
+        fields = read_sealed(run.work / TRAINED)
+        if fields.pop("rows") != rows:
+            raise ValueError(f"{run.work} holds a run of another table")
+        return cls(load_model(run.work / MODEL), **fields)
+
+    def keep(self, run: Run, rows: str) -> None:
+        """Write it down: from here on nothing can throw it away."""
+        save_model(self.model, run.work / MODEL)
+        fields = plain({**self._asdict(), "model": None, "rows": rows})
+        del fields["model"]
+        run.state.mkdir(exist_ok=True)
+        write_whole(run.work / TRAINED, json.dumps(seal(fields)))
+
 
 def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
     """Train on a table, judge on held-out rows, print a table of scores, write a run directory."""
+    rows, test, task = data.standardised(data.train), data.test, data.train.task
+    digest = hashlib.sha256(
+        b"".join(part.tobytes() for part in (*rows, test.X, test.Y))
+    ).hexdigest()
     with user_mistakes():
-        model = _build_model(options, data)
-    test, task = data.test, data.train.task
+        trained, model = _Trained.kept(run, digest), _build_model(options, data)
     show: Callable[[str], object] = str if options.json else partial(print, flush=True)
     show(data.summary)
-    rows = data.standardised(data.train)
     simple = simple_scores(rows, data.standardised(test), data.target, seed=options.seed)
-    context = copy_context()
-    context.run(SHOWN_OFFSET.set, data.offset)
-    if options.depth == "auto":
-        trained = context.run(_choose, data, options)
-    else:
-        trained = context.run(_train, run, data, model, options)
-    for line in trained.lines:
-        show(line)
-    units = RawUnits(trained.model, data.inputs, data.target)
-    elbo = trained.elbo + data.offset
-    judged = judge(units, test.X, test.Y, elbo=elbo, seconds=trained.seconds)
-    relevance = relevances(units, data.train.X, data.encoder, options.seed)
+    if trained is None:
+        context = copy_context()
+        context.run(SHOWN_OFFSET.set, data.offset)
+        if options.depth == "auto":
+            trained = context.run(_choose, data, options)
+        else:
+            trained = context.run(_train, run, data, model, options)
+        trained.keep(run, digest)
+    units, elbo = RawUnits(trained.model, data.inputs, data.target), trained.elbo + data.offset
+    judged, relevance = None, dict[str, float]()
+    with spared("scores of the model"):
+        judged = judge(units, test.X, test.Y, elbo=elbo, seconds=trained.seconds)
+    with spared("relevance of columns"):
+        relevance = relevances(units, data.train.X, data.encoder, options.seed)
     title = f"{_BUILDERS[options.model][0]}, depth {len(trained.model.layers)}"
-    all_scores = {**simple, title: judged.scores}
+    all_scores = {**simple, **({title: judged.scores} if judged else {})}
     scores = {name: named_scores(score, task) for name, score in all_scores.items()}
-    show(scores_as_text(scores))
-    most = [f"{name} {value:.2f}" for name, value in [*relevance.items()][:_SHOWN_INPUTS]]
-    show(f"Predictions change most with {', '.join(most)} (of their standard deviation)")
     metrics = plain(
         {
             "scores": scores,
             "training_rows": len(data.train.X),
             "test_rows": len(test.X),
-            "steps": trained.history.num_steps,
-            "stop_reason": trained.history.stop_reason,
             **trained.facts,
             "relevance": relevance,
-            **judged.calibration,
+            **(judged.calibration if judged else {}),
             "options": options.plain(),
             "provenance": describe_provenance(np.dtype(gpflow.default_float()).name),
         }
     )
-    save_model(trained.model, run.work / MODEL)
+    (run.work / METRICS).write_text(json.dumps(metrics, indent=1))
+    bounds = np.asarray(trained.bounds) + data.offset
+    lines = [f"{step},{bound!r}" for step, bound in enumerate(bounds.tolist(), start=1)]
+    (run.work / HISTORY).write_text("\n".join(["step,elbo_per_datum", *lines, ""]))
+    target, predictions = data.train.target_name, judged and judged.predictions
+    if predictions is not None:
+        observed = (
+            test.Y[:, 0]
+            if test.classes is None
+            else [test.classes[int(label)] for label in test.Y[:, 0]]
+        )
+        columns = predictions_by_name(predictions, target, test.classes)
+        frame = pd.DataFrame({target: observed, **columns})
+        frame.to_csv(run.work / PREDICTIONS, index=False)
     TrainedRun(
         data.encoder,
-        data.train.target_name,
+        target,
         data.train.classes,
         data.inputs,
         data.target,
@@ -111,13 +160,15 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
         list_versions(),
         str(model_summary(trained.model)),
     ).write(run.work)
-    (run.work / METRICS).write_text(json.dumps(seal(metrics), indent=1))
-    bounds = trained.history.elbo_per_datum + data.offset
-    lines = [f"{step},{bound!r}" for step, bound in enumerate(bounds.tolist(), start=1)]
-    (run.work / HISTORY).write_text("\n".join(["step,elbo_per_datum", *lines, ""]))
-    column = next(iter(relevance))
-    write_figures(run.work, trained.history, bounds, judged.predictions, data, units, column)
+    column = next(iter(relevance), data.encoder.columns[0])
+    write_figures(run.work, bounds, trained.annealing_steps, predictions, data, units, column)
     run.finish()
+    for line in (*trained.lines, scores_as_text(scores)):
+        show(line)
+    for name in [name for name, score in scores.items() if "failed" in score]:
+        show(f"{name} failed: {scores[name]['failed']}")
+    most = [f"{name} {value:.2f}" for name, value in [*relevance.items()][:_SHOWN_INPUTS]]
+    show(f"Predictions change most with {', '.join(most)} (of their standard deviation)")
     show(f"Model, metrics and figures are in {run.directory}")
     if options.json:
         print(json.dumps({"directory": str(run.directory), **metrics}))
@@ -145,13 +196,15 @@ def _choose(data: FitData, options: FitOptions) -> _Trained:
         **options.model_arguments,
     )
     told = _told(selection, data)
-    return _Trained(
+    return _Trained.of(
         selection.model,
         selection.best.elbo / len(data.train.X),
         selection.history,
         sum(candidate.seconds for candidate in selection.candidates),
-        {"candidates": selection.candidates, "tried": told[0], "reason": selection.reason},
         told,
+        candidates=selection.candidates,
+        tried=told[0],
+        reason=selection.reason,
     )
 
 
@@ -196,4 +249,4 @@ def _train(run: Run, data: FitData, model: VariationalModel, options: FitOptions
     if history.stop_reason.startswith("interrupted"):
         raise KeyboardInterrupt
     elbo = float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean())
-    return _Trained(model, elbo, history, history.seconds, {}, [])
+    return _Trained.of(model, elbo, history, history.seconds)

@@ -26,9 +26,10 @@ def mixture_weights(weights: Array | None, size: int) -> Array:
 
 
 def mixture_cdf(y: Array, means: Array, variances: Array, weights: Array | None = None) -> Array:
-    """Return the cumulative distribution function at y [..., N], [..., N]."""
+    """Return the cumulative distribution function at y [..., N], [..., N], within [0, 1]."""
     z = (y[..., None, :] - means) / np.sqrt(variances)
-    return mixture_weights(weights, len(means)) @ ndtr(z)
+    # The sum of rounded weights is above 1 by a rounding error, or below.
+    return np.minimum(mixture_weights(weights, len(means)) @ ndtr(z), 1.0)
 
 
 def log_normal_probability(lower: Array, upper: Array) -> Array:

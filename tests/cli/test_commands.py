@@ -152,10 +152,10 @@ def test_refuses_what_is_no_run(trained: Trained, refused: Callable[..., str]) -
     saved = Path("run/model/model.zip")
     saved.write_bytes(saved.read_bytes()[:-1])
     message = refused("predict", "run", path, "-o", "out.csv")
-    assert "model.zip: it is not a saved model, or damaged" in message
+    assert "model.zip is damaged, or of another run" in message
     shutil.rmtree("run/model")
-    assert "run/model is not a saved model" in refused("predict", "run", path, "-o", "out.csv")
-    assert "run is damaged: its model is missing" in refused("info", "run")
+    for arguments in (("predict", "run", path, "-o", "out.csv"), ("info", "run")):
+        assert "run is damaged: its model/model.zip is missing" in refused(*arguments)
 
 
 def write_rows(table: Table) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -92,12 +91,24 @@ def test_figures_can_be_drawn(tmp_path: Path, truth: list[float] | None) -> None
         found = LabelPredictions(np.random.default_rng(0).dirichlet(np.ones(3), len(X)))
     table = Table(X, Y, ENCODER.feature_names, name, classes)
     data = FitData(table, table, ENCODER, Standardiser.fit(X), None)
-    history: Any = SimpleNamespace(kl_annealing_steps=2)
     column = "town" if truth else "a"
-    write_figures(tmp_path, history, np.linspace(-3.0, -1.0, 20), found, data, None, column)
+    write_figures(tmp_path, np.linspace(-3.0, -1.0, 20), 2, found, data, None, column)
     names = ["calibration", "effect", "learning_curve", "predictions"]
     assert sorted(path.stem for path in (tmp_path / "figures").iterdir()) == names
     for path in (tmp_path / "figures").iterdir():
         with Image.open(path) as image:
             assert image.format == "PNG" and min(image.size) > 150
             assert image.convert("L").getextrema() != (255, 255)  # not blank
+
+
+@pytest.mark.usefixtures("linear")
+def test_a_figure_that_cannot_be_drawn_is_a_warning(tmp_path: Path, capsys: Any) -> None:
+    """Would catch a trained model, or the other figures, that one figure throws away."""
+    X, ones = rows()[:4], np.ones(4)
+    found = NumberPredictions(ones, ones, ones, ones, below=2.0 * ones)
+    data = FitData(*[Table(X, X[:, :1], ENCODER.feature_names, "y")] * 2, ENCODER, None, None)  # type: ignore[arg-type]
+    write_figures(tmp_path, np.linspace(-3.0, -1.0, 20), 2, found, data, None, "a")  # type: ignore[arg-type]
+    names = ["effect", "learning_curve", "predictions"]
+    assert sorted(path.stem for path in (tmp_path / "figures").iterdir()) == names
+    message = "gpflow-dwp fit: warning: no figures/calibration.png: ValueError: pit must lie in"
+    assert capsys.readouterr().err.startswith(message)

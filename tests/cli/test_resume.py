@@ -54,8 +54,7 @@ def press_ctrl_c(progress: TrainingProgress) -> None:
 
 def metrics(directory: str) -> dict[str, Any]:
     found = json.loads(Path(directory, "metrics.json").read_text())
-    for name in ("provenance", "sha256"):
-        del found[name]
+    del found["provenance"]
     for scores in found["scores"].values():
         del scores["seconds"]
     return found
@@ -106,3 +105,39 @@ def test_a_run_does_not_go_on_with_another_table(
     options.write_text(json.dumps(seal(read_sealed(options) | {"of_another_version": 1})))
     assert run("fit", "--resume", "run", "--quiet") == 2
     assert "options.json was not written by this version" in capsys.readouterr().err
+
+
+def fail(*_: Any, **__: Any) -> None:
+    raise ValueError("pit must lie in [0, 1]")
+
+
+def press(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_has_been_trained_is_kept_whatever_comes_after(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Would catch a search that is lost to Ctrl-C or an error while its model is judged."""
+    training = "gpflow_dwp.cli.training"
+    given = [*("--target", "price", "--effort", "quick", "--num-inducing", "5"), "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{training}.judge", press)
+        assert run("fit", "table.csv", *given, "--out", "run") == 130
+    monkeypatch.setattr(f"{training}.select_model", press)
+    table = Path("table.csv").read_text()
+    write_csv(Path("table.csv"), columns("regression", 41))
+    assert run("fit", "--resume", "run") == 2
+    assert "run.unfinished holds a run of another table" in capsys.readouterr().err
+
+    Path("table.csv").write_text(table)
+    for name in ("judge", "relevances"):
+        monkeypatch.setattr(f"{training}.{name}", fail)
+    assert run("fit", "--resume", "run") == 0
+    warned = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[2] for line in warned] == [
+        *("no scores of the model", "no relevance of columns"),
+    ]
+    assert run("info", "run") == 0
+    assert "missing: figures/" in capsys.readouterr().out
+    assert run("predict", "run", "table.csv", "-o", "p.csv") == 0

@@ -9,6 +9,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy import special, stats
 from sklearn import ensemble
 from sklearn.linear_model import BayesianRidge, LogisticRegression
@@ -23,6 +24,7 @@ from gpflow_dwp.evaluation.baselines import (
     score,
     simple_scores,
 )
+from gpflow_dwp.evaluation.scores import Scores
 
 Data = tuple[np.ndarray, np.ndarray]
 BASELINES = "gpflow_dwp.evaluation.baselines"
@@ -112,6 +114,21 @@ def test_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(ImportError, match=r"sklearn .*gpflow-dwp\[cli\]"):
         simple_scores(linear_data(5, 0), linear_data(5, 1), None)
+
+
+def test_a_model_that_fails_has_its_error_in_place_of_scores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches a rival's matrix that cannot be factorised and ends a run."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise tf.errors.InvalidArgumentError(None, None, "Input matrix is not invertible.")
+
+    monkeypatch.setattr(f"{BASELINES}.fit_gp", fail)
+    found = simple_scores(linear_data(20, 0), linear_data(5, 1), Standardiser([0.0], [1.0]))
+    *others, gp = found.values()
+    assert isinstance(gp, tf.errors.InvalidArgumentError)
+    assert all(isinstance(each, Scores) for each in others)
 
 
 def test_scores_are_in_raw_units_and_large_tables_have_a_sparse_gp(

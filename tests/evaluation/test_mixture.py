@@ -37,6 +37,21 @@ def test_quantiles_of_many_components_are_found_in_few_steps(
     np.testing.assert_allclose(wide, 0.0, atol=1e-9)
 
 
+def test_distribution_functions_are_within_their_range() -> None:
+    """Catches sums of rounded weights above 1, which a calibration plot refuses."""
+    above = 0
+    for seed in range(1_000):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(1, 200))
+        weights = [None, rng.dirichlet(np.ones(size)), np.full(size, 1.0 / size)][seed % 3]
+        means, variances = rng.normal(size=[size, 4]), np.exp(3.0 * rng.normal(size=[size, 4]))
+        y = np.array([[-1e300], [0.0], [40.0], [1e300]]) * np.ones([1, 4])
+        below = mixture_cdf(y, means, variances, weights)
+        assert (below >= 0.0).all() and (below <= 1.0).all()
+        above += bool(weights is not None and weights @ np.ones(size) > 1.0)
+    assert above > 10
+
+
 @given(
     st.lists(st.tuples(st.floats(-50, 50), st.floats(1e-3, 1e3)), min_size=1, max_size=6),
     st.floats(1e-6, 1.0 - 1e-6),
