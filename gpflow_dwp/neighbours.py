@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 from scipy.spatial import cKDTree
 
 from gpflow_dwp.base import Array
 
-__all__ = ["Index", "nearest", "nearest_before", "nearest_others"]
+__all__ = ["Index", "Trees", "nearest", "nearest_before", "nearest_in_graph", "nearest_others"]
+
+# Rows whose distances are in memory at once.
+_BLOCK = 4_096
 
 Index = npt.NDArray[np.int64]
 """Indices of rows; -1 stands for none."""
@@ -67,3 +71,66 @@ def nearest_before(rows: Array, chosen: Index, size: int) -> Index:
             lacking = precedes.sum(axis=1) < np.minimum(size, own[:, 0])
             waiting, count = waiting[lacking], 2 * count
     return found
+
+
+class Trees:
+    """Rows of several draws, to search again and again outside of compiled functions' graphs.
+
+    :param rows: [S, N, R].
+    """
+
+    def __init__(self, rows: Array) -> None:
+        self._trees = [cKDTree(each) for each in rows]
+
+    def nearest(self, points: tf.Tensor, size: int) -> tf.Tensor:
+        """Indices of the nearest rows of each draw's points, [S, B, size] of [S, B, R]."""
+        order = np.arange(1, min(size, self._trees[0].n) + 1)
+
+        def search(points: Array) -> Index:
+            pairs = zip(self._trees, points, strict=True)
+            return np.stack([tree.query(each, order)[1] for tree, each in pairs]).astype(np.int64)
+
+        found = tf.numpy_function(search, [points], tf.int64)
+        return tf.ensure_shape(found, [*points.shape[:2], len(order)])
+
+
+def nearest_in_graph(
+    rows: tf.Tensor,
+    points: tf.Tensor,
+    size: int,
+    ranks: tuple[tf.Tensor, tf.Tensor] | None = None,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Find nearest rows by TensorFlow's operations alone, a block of rows after the other.
+
+    :param rows: Of S draws, [S, N, R].
+    :param points: [S, B, R].
+    :param size: How many.
+    :param ranks: Of rows, [N], and points, [B]: only rows of less than a point's are its
+        neighbours. None for all.
+    :return: Their indices, nearest first, and whether they are, [S, B, size]: there may be too few.
+    """
+    num_rows, dtype = tf.shape(rows)[1], rows.dtype
+    shape = tf.concat([tf.shape(points)[:2], [size]], axis=0)
+    norms = tf.reduce_sum(tf.square(points), axis=-1, keepdims=True)
+
+    def body(start: tf.Tensor, best: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        block = rows[:, start : start + _BLOCK]
+        distances = norms - 2.0 * tf.matmul(points, block, transpose_b=True)
+        distances += tf.reduce_sum(tf.square(block), axis=-1)[:, None]
+        distances = tf.maximum(distances, tf.zeros([], dtype))
+        if ranks is not None:
+            precedes = ranks[0][start : start + _BLOCK] < ranks[1][:, None]
+            distances = tf.where(precedes, distances, tf.constant(np.inf, dtype))
+        numbers = tf.range(start, tf.minimum(start + _BLOCK, num_rows))
+        numbers = tf.broadcast_to(numbers, tf.shape(distances))
+        joined = tf.concat([best, distances], axis=-1), tf.concat([index, numbers], axis=-1)
+        negative, places = tf.math.top_k(-joined[0], size)
+        return start + _BLOCK, -negative, tf.gather(joined[1], places, batch_dims=2)
+
+    state = tf.constant(0), tf.fill(shape, tf.constant(np.inf, dtype)), tf.zeros(shape, tf.int32)
+    known = [*points.shape[:2], size]
+    shapes = tf.TensorShape([]), tf.TensorShape(known), tf.TensorShape(known)
+    _, distances, index = tf.while_loop(
+        lambda start, *_: start < num_rows, body, state, shape_invariants=shapes
+    )
+    return tf.cast(index, tf.int64), tf.math.is_finite(distances)

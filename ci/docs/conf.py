@@ -92,7 +92,9 @@ autosummary_context = {
 shutil.rmtree(ROOT / "notebooks" / "reference" / "names", ignore_errors=True)
 
 # What the rooms share, and programs: not of the interface.
-PRIVATE_ROOMS = (*("cli", "files", "optional", "parameter_checks", "random", "validation"),)
+PRIVATE_ROOMS = (
+    *("cli", "files", "neighbours", "optional", "parameter_checks", "random", "validation"),
+)
 # What a link to a file at the top of the checkout leads to within the site.
 PAGES = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "notebooks": "index.md"}
 # The last cell of a notebook's page.

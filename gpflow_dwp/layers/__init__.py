@@ -4,6 +4,7 @@ from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, Gra
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
+from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
 from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.skip import SkipLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
@@ -18,6 +19,7 @@ __all__ = [
     "GramDraw",
     "GramLayer",
     "InverseWishartLayer",
+    "NearestNeighbourGPLayer",
     "OutputLayer",
     "RegressionGPLayer",
     "ScaleMixture",

@@ -22,7 +22,8 @@ from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.gram import cross_covariance
-from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, Layer, OutputLayer
+from gpflow_dwp.layers.base import GramDraw, GramLayer, Layer, OutputLayer
+from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.random import split_seed
@@ -30,6 +31,7 @@ from gpflow_dwp.validation import check_memory
 
 __all__ = [
     "InducingPath",
+    "expected_features",
     "propagate_targets",
     "regression_blocks",
     "sample_gram_matrices",
@@ -48,12 +50,13 @@ class InducingPath(NamedTuple):
 
     :param points: Inducing inputs, Z, [M, D].
     :param hidden: One draw for each hidden layer, bottom first; in float64, like ``output``.
-    :param output: The output layer's posterior given the topmost Gram matrix.
+    :param output: The output layer's posterior given the topmost Gram matrix, a
+        :class:`GaussianPosterior`, or given features, a :class:`RowsPosterior`.
     """
 
     points: tf.Tensor
     hidden: tuple[GramDraw, ...]
-    output: GaussianPosterior
+    output: Any
 
     @property
     def log_ratios(self) -> tuple[tf.Tensor, ...]:
@@ -94,7 +97,12 @@ def sample_inducing_path(
             draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
-        covariance = _of_draw(above, draws[-1])
+        if above is not output or not isinstance(output, NearestNeighbourGPLayer):
+            covariance = _of_draw(above, draws[-1])
+    if isinstance(output, NearestNeighbourGPLayer):
+        features = expected_features(hidden, points, draws, output.inputs)
+        targets = _targets_of(output, warp)
+        return InducingPath(points, tuple(draws), output.infer_rows(features, targets))
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
@@ -141,15 +149,53 @@ def _expected_blocks(
     if output.inputs is None:
         raise ValueError("output must have inputs of its own, as a regression on data has.")
     blocks = _carry_targets(hidden, output, points, draws, output.inputs, expect, full_cov=False)
+    return blocks, None if output.rows is None else _targets_of(output, warp)
+
+
+def _targets_of(output: OutputLayer, warp: Warp | None) -> tf.Tensor:
+    """Observations of the layer's rows, on the scale of f and less the mean function."""
     if output.rows is None:
-        return blocks, None
+        raise ValueError("output must have rows, as a regression on data has.")
     X, Y = output.rows
     targets = tf.cast(Y, _ACCURATE)
     if warp is not None:
         targets = warp.forward(targets)
     if output.mean_function is not None:
         targets -= tf.cast(output.mean_function(X), _ACCURATE)
-    return blocks, targets
+    return targets
+
+
+def expected_features(
+    hidden: Sequence[GramLayer],
+    points: tf.Tensor,
+    draws: Sequence[GramDraw],
+    X: tf.Tensor,
+) -> tf.Tensor:
+    """Features that inputs are expected to have below the output, given draws there, [S, N, R].
+
+    Without hidden layers they are the inputs, [1, N, D].
+
+    :param hidden: Hidden layers, bottom first.
+    :param points: Inducing inputs, [M, D].
+    :param draws: One of each layer.
+    :param X: Inputs, [N, D].
+    :raises ValueError: If the topmost hidden layer has no features.
+    """
+    if not hidden:
+        return tf.cast(X, _ACCURATE)[None]
+    *lower, top = hidden
+
+    def expect(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
+        return hidden[index].expect(draw, blocks)
+
+    blocks = _carry_targets(lower, top, points, draws[:-1], X, expect, full_cov=False)
+    features = top.expect(draws[-1], blocks).features
+    if features is None:
+        raise ValueError(
+            f"layers[{len(lower)}] must have features below a NearestNeighbourGPLayer, got a "
+            f"{type(top).__name__}."
+        )
+    return features
 
 
 def regression_blocks(
@@ -215,9 +261,14 @@ def propagate_targets(
         keys = None  # what is drawn jointly is independent even where two targets coincide
     elif keys is None:
         keys = targets
-    carry = _at_random(hidden, targets, seed, keys)
-    blocks = _carry_targets(hidden, output, path.points, path.hidden, targets, carry, full_cov)
-    moments = output.condition(path.output, blocks)
+    if isinstance(output, NearestNeighbourGPLayer):
+        features = expected_features(hidden, path.points, path.hidden, targets)
+        condition = output.condition_jointly if full_cov else output.condition_rows
+        moments = condition(path.output, features)
+    else:
+        carry = _at_random(hidden, targets, seed, keys)
+        blocks = _carry_targets(hidden, output, path.points, path.hidden, targets, carry, full_cov)
+        moments = output.condition(path.output, blocks)
     moments = output.mix(*moments) if mixed else moments
     mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
     if output.mean_function is not None and mixed:
@@ -270,7 +321,7 @@ def _at_random(
 
 def _carry_targets(
     hidden: Sequence[GramLayer],
-    output: OutputLayer,
+    output: GramLayer | OutputLayer,
     points: tf.Tensor,
     draws: Sequence[GramDraw],
     targets: tf.Tensor,

@@ -1,4 +1,4 @@
-"""The Gaussian output layer whose posterior is a regression on the data."""
+"""Gaussian output layers whose posterior is made of data, and the one that is a regression."""
 
 from __future__ import annotations
 
@@ -32,51 +32,31 @@ from gpflow_dwp.validation import (
     check_weights,
 )
 
-__all__ = ["RegressionGPLayer"]
+__all__ = ["RegressionGPLayer", "RowsGPLayer"]
 
 # Rounding of variances that Φ explains grows as the inverse of the jitter, that by its root as the
 # root of this: below so much jitter the latter is worth its time.
 _LEAST_FOR_INVERSE = 1e-9
 
 
-class RegressionGPLayer(OutputLayer):
-    r"""A Gaussian process layer whose posterior is sparse GP regression, given the Gram matrices.
-
-    For each output column y, given the covariance K of the inducing points and the cross-covariance
-    C between them and the data,
-
-    .. math:: q(u \mid K, C) \propto \mathcal N(u; 0, K)\, \mathcal N(y; C^T K^{-1} u, \sigma^2 I),
-
-    the optimal posterior of a sparse GP with a Gaussian likelihood (Titsias, "Variational learning
-    of inducing variables in sparse Gaussian processes", 2009, equation 10). C is taken at the
-    features that the data are expected to have given the inducing points' Gram matrices below, so
-    that q depends on these alone, as the posterior of a :class:`GlobalInducingGPLayer` does, and
-    the bound of a deep model remains one (above an inverse Wishart layer: at those that zeros for
-    its random numbers give, which is as admissible). Without hidden layers, and with the
-    likelihood's variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn,
-    so training takes far fewer steps; each of them carries all data through the layers once more.
-    A row of weight r is one of precision r/σ².
-
-    :func:`gpflow_dwp.linalg.regression_posterior` computes it, and its divergence from the prior.
+class RowsGPLayer(OutputLayer):
+    """An output layer whose posterior is made of data, which it keeps.
 
     :param kernel: GPflow kernel that is applied to what the layer below hands on.
     :param num_inducing: Number of inducing points, M.
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
-    :param weights: How often each row counts, [N]; None for once.
+    :param weights: How often each row counts, [N]; None for once. A row of weight r is one of
+        precision r/σ².
     :param precisions: Where what each row's precision is multiplied by starts, [N], which is
         learned: for a likelihood under which rows differ in it (:class:`WarpedStudentT`). None for
         1, which is not.
-    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
-        ``default_jitter()`` when the layer is made.
     :param mean_function: See :class:`OutputLayer`.
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
     inputs: Parameter
-
-    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
 
     def __init__(
         self,
@@ -84,17 +64,14 @@ class RegressionGPLayer(OutputLayer):
         num_inducing: int,
         inputs: npt.NDArray[np.float64] | tf.Tensor,
         targets: npt.NDArray[np.float64] | tf.Tensor,
-        *,
-        noise_variance: float = np.exp(-4.0),
-        weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
-        precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
-        jitter: float | None = None,
-        mean_function: MeanFunction | None = None,
+        noise_variance: float,
+        weights: npt.NDArray[np.float64] | tf.Tensor | None,
+        precisions: npt.NDArray[np.float64] | tf.Tensor | None,
+        mean_function: MeanFunction | None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
         X, Y = _check_rows("inputs", inputs, "targets", targets)
         check_positive(noise_variance=noise_variance)
-        check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         if precisions is not None:
             check_positive(size=len(X), precisions=precisions)
         super().__init__(kernel, num_inducing, mean_function)
@@ -103,7 +80,6 @@ class RegressionGPLayer(OutputLayer):
         self.weights = None if weights is None else _any_length(check_weights(weights, len(X)))
         self.precisions = None if precisions is None else _positive(precisions)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
-        self.jitter = as_jitter(jitter)
 
     @property
     def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -138,6 +114,66 @@ class RegressionGPLayer(OutputLayer):
         else:
             self.weights.assign(np.ones(len(inputs)) if weights is None else weights)
 
+    def factors(self, dtype: tf.DType) -> tf.Tensor | None:
+        """What the precision of each row is multiplied by, [N]; None for 1."""
+        given = [tf.cast(e, dtype) for e in (self.weights, self.precisions) if e is not None]
+        return tf.reduce_prod(given, axis=0) if given else None
+
+
+class RegressionGPLayer(RowsGPLayer):
+    r"""A Gaussian process layer whose posterior is sparse GP regression, given the Gram matrices.
+
+    For each output column y, given the covariance K of the inducing points and the cross-covariance
+    C between them and the data,
+
+    .. math:: q(u \mid K, C) \propto \mathcal N(u; 0, K)\, \mathcal N(y; C^T K^{-1} u, \sigma^2 I),
+
+    the optimal posterior of a sparse GP with a Gaussian likelihood (Titsias, "Variational learning
+    of inducing variables in sparse Gaussian processes", 2009, equation 10). C is taken at the
+    features that the data are expected to have given the inducing points' Gram matrices below, so
+    that q depends on these alone, as the posterior of a :class:`GlobalInducingGPLayer` does, and
+    the bound of a deep model remains one (above an inverse Wishart layer: at those that zeros for
+    its random numbers give, which is as admissible). Without hidden layers, and with the
+    likelihood's variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn,
+    so training takes far fewer steps; each of them carries all data through the layers once more.
+
+    :func:`gpflow_dwp.linalg.regression_posterior` computes it, and its divergence from the prior.
+
+    Parameters and errors but for one are those of :class:`RowsGPLayer`.
+
+    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
+        ``default_jitter()`` when the layer is made.
+    """
+
+    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        num_inducing: int,
+        inputs: npt.NDArray[np.float64] | tf.Tensor,
+        targets: npt.NDArray[np.float64] | tf.Tensor,
+        *,
+        noise_variance: float = np.exp(-4.0),
+        weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        jitter: float | None = None,
+        mean_function: MeanFunction | None = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            num_inducing,
+            inputs,
+            targets,
+            noise_variance,
+            weights,
+            precisions,
+            mean_function,
+        )
+        largest = max(num_inducing, len(self.inputs.numpy()))
+        check_memory(num_inducing, largest, num_inducing=num_inducing)
+        self.jitter = as_jitter(jitter)
+
     def describe(self) -> Description:
         return Description(
             f"functions [{self.num_inducing}, {self.num_outputs}]",
@@ -155,9 +191,9 @@ class RegressionGPLayer(OutputLayer):
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
         targets = tf.cast(self.targets if targets is None else targets, dtype)
-        factors = [each for each in (self.weights, self.precisions) if each is not None]
-        if factors:
-            roots = tf.sqrt(tf.reduce_prod([tf.cast(each, dtype) for each in factors], axis=0))
+        factors = self.factors(dtype)
+        if factors is not None:
+            roots = tf.sqrt(factors)
             cross, targets = cross * roots, targets * roots[:, None]
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")

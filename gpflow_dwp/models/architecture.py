@@ -24,8 +24,8 @@ InducingChoice = Literal["subset", "kmeans"]
 InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
 """The same, or on given points."""
 
-OutputPosterior = Literal["pseudo_targets", "regression"]
-"""What the output layer's posterior comes from: pseudo-targets that are learned, or all data."""
+OutputPosterior = Literal["pseudo_targets", "regression", "nearest_neighbours"]
+"""What the output layer's posterior comes from: learned pseudo-targets, all data, or near ones."""
 
 ModelProtocol = Literal["fast", "papers"]
 """Whose choices a model is built with: this package's, or the papers'."""
@@ -59,7 +59,9 @@ class Architecture:
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a
         Gaussian likelihood and up to a few thousand rows, which each step then carries through the
-        layers once more. It reaches a higher bound in far fewer steps. None for what
+        layers once more. It reaches a higher bound in far fewer steps. "nearest_neighbours": each
+        row is predicted from the 50 nearest (:class:`NearestNeighbourGPLayer`), which sees what
+        inducing points are too few for. None for what
         :func:`suitable_output` says, and the former where observations are missing or functions
         mixed.
     :param num_samples: Number of draws in each training step, S; None for 2, and for 10 by the

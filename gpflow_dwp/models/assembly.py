@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import gpflow
 import numpy as np
@@ -17,6 +17,7 @@ from gpflow_dwp.base import TrainingData
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GramLayer,
+    NearestNeighbourGPLayer,
     OutputLayer,
     RegressionGPLayer,
 )
@@ -84,8 +85,8 @@ def assemble(
     if output is None:
         is_learned = of_papers or reason
         output = "pseudo_targets" if is_learned else suitable_output(len(X), likelihood)
-    if output == "regression" and reason:
-        raise ValueError(f"output must be 'pseudo_targets' {reason}, got 'regression'.")
+    if output != "pseudo_targets" and reason:
+        raise ValueError(f"output must be 'pseudo_targets' {reason}, got {output!r}.")
     num_inputs = X.shape[1]
     named = {} if width is None else {"width": width}
     width = num_inputs if width is None else width
@@ -104,18 +105,17 @@ def assemble(
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs, first_lengthscale)
     hidden = [make_layer(each, width, len(Z), jitter=jitter, seed=rng) for each in hidden_kernels]
     output_layer: OutputLayer
-    if output == "regression":
-        output_layer = RegressionGPLayer(
-            output_kernel,
-            len(Z),
-            X,
-            Y,
-            noise_variance=1.0 / initial_precision(likelihood),
-            weights=weights,
-            precisions=np.ones(len(X)) if isinstance(likelihood, WarpedStudentT) else None,
-            jitter=jitter,
-            mean_function=mean_function,
-        )
+    if output != "pseudo_targets":
+        of_rows: dict[str, Any] = {
+            "noise_variance": 1.0 / initial_precision(likelihood),
+            "weights": weights,
+            "precisions": np.ones(len(X)) if isinstance(likelihood, WarpedStudentT) else None,
+            "mean_function": mean_function,
+        }
+        if output == "regression":
+            output_layer = RegressionGPLayer(output_kernel, len(Z), X, Y, jitter=jitter, **of_rows)
+        else:
+            output_layer = NearestNeighbourGPLayer(output_kernel, len(Z), X, Y, **of_rows)
     else:
         pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
         output_layer = _learned_output_layer(

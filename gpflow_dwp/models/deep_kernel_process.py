@@ -11,13 +11,22 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
-from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, OutputLayer
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GramLayer,
+    NearestNeighbourGPLayer,
+    OutputLayer,
+)
 from gpflow_dwp.layers.global_inducing import as_inducing_points
-from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
+from gpflow_dwp.layers.propagation import (
+    expected_features,
+    propagate_targets,
+    sample_inducing_path,
+)
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import Batch, check_mean_function
 from gpflow_dwp.models.deep_posterior import DeepPosterior
-from gpflow_dwp.models.predictive import expected_log_likelihoods
+from gpflow_dwp.models.predictive import expected_log_likelihoods, predictive_log_densities
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, split_seed
@@ -100,9 +109,18 @@ class DeepKernelProcess(VariationalModel):
         warp = warp_of(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         X, Y, weights = batch
-        mean, variance = propagate_targets(hidden, output, path, X, target_seed)
+        if isinstance(output, NearestNeighbourGPLayer):  # functions are integrated out
+            features = expected_features(hidden, points, path.hidden, X)
+            moments = output.condition_rows(path.output, features, output.ranks(X, Y))
+            mean, variance = (tf.cast(moment, X.dtype) for moment in moments)
+            if output.mean_function is not None:
+                mean += output.mean_function(X)
+            log_densities = predictive_log_densities(self.likelihood, X, Y, mean, variance)
+        else:
+            mean, variance = propagate_targets(hidden, output, path, X, target_seed)
+            log_densities = expected_log_likelihoods(self.likelihood, X, Y, mean, variance)
         return evidence_lower_bound(
-            expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
+            log_densities,
             self._with_likelihood(path.log_ratios),
             num_data=self.num_data,
             weights=weights,

@@ -9,7 +9,7 @@ from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import GramLayer, OutputLayer
+from gpflow_dwp.layers import GramLayer, NearestNeighbourGPLayer, OutputLayer
 from gpflow_dwp.layers.propagation import (
     InducingPath,
     propagate_targets,
@@ -46,12 +46,14 @@ class DeepPosterior(MixturePosterior):
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
-        num_inducing, num_inputs = points.shape
+        num_entries, num_inputs = points.shape
+        if isinstance(output, NearestNeighbourGPLayer):
+            num_entries = max(num_entries, (output.num_neighbours + 1) ** 2)
         super().__init__(
             likelihood,
             num_inputs=num_inputs,
             num_outputs=output.num_outputs,
-            num_inducing=num_inducing,
+            num_inducing=num_entries,
             num_samples=num_samples,
             num_distinct=None if hidden else 1,
             function_seed=function_seed,

@@ -13,6 +13,8 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.kernels import gram_K_cross, sample_random_functions
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions
+from gpflow_dwp.layers import NearestNeighbourGPLayer
+from gpflow_dwp.layers.nearest_neighbours import RowsPosterior
 from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
@@ -28,16 +30,54 @@ _JITTER = 1e-10
 class _Update(NamedTuple):
     """f(x) = (prior(x) + k(x, z) coefficients) scale, for functions that are known at points z.
 
-    :param prior: Functions from the prior, [S, N, Q].
+    :param prior: Functions from the prior, [S, N, Q]; None for zero.
+    :param kernel: Their kernel, k.
     :param points: Where the kernel functions are centred, z, [S, M, D].
     :param coefficients: Coefficients of the kernel functions, [S, M, Q].
     :param scale: That of a hidden layer's features, [] or [Q].
     """
 
-    prior: RandomFunctions
+    prior: RandomFunctions | None
+    kernel: Kernel
     points: tf.Tensor
     coefficients: tf.Tensor
     scale: tf.Tensor
+
+    def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
+        covariance = _cross(self.kernel, self.points, values, are_inputs=are_inputs)
+        corrected = tf.matmul(covariance, self.coefficients, transpose_a=True)
+        prior = 0.0 if self.prior is None else self.prior(values)
+        return (prior + corrected) * self.scale
+
+
+class _UpdateByNeighbours(NamedTuple):
+    """f(x) = prior(x) + Σ b(x) residuals, for functions that are observed at the rows near x.
+
+    :param prior: As above.
+    :param layer: The output layer, which knows b.
+    :param rows: What it conditions on.
+    :param residuals: Observations less draws of them from the prior, [S, N, Q].
+    """
+
+    prior: RandomFunctions
+    layer: NearestNeighbourGPLayer
+    rows: RowsPosterior
+    residuals: tf.Tensor
+
+    def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
+        shape = tf.shape(values)
+        if are_inputs:  # of which there is one set, for all draws
+            values = tf.reshape(values, [1, -1, values.shape[-1]])
+        index, weights = self.layer.weights_of_rows(self.rows, values)
+        if are_inputs:
+            index, weights, values = (
+                tf.reshape(part, [shape[0], shape[1], part.shape[-1]])
+                for part in (index, weights, values)
+            )
+        num_draws = tf.shape(self.residuals)[0]
+        index = tf.broadcast_to(index, [num_draws, *index.shape[1:]])
+        near = tf.gather(self.residuals, index, batch_dims=1)
+        return self.prior(values) + tf.reduce_sum(weights[..., None] * near, axis=2)
 
 
 class FunctionDraws:
@@ -88,7 +128,9 @@ class FunctionDraws:
                 "model must be a deep Wishart process or a deep Gaussian process, got "
                 f"{type(model).__name__}."
             )
-        widths = [path.points.shape[-1], *widths, path.output.weights.shape[-1]]
+        by_rows = isinstance(path.output, RowsPosterior)
+        num_functions = path.output.targets if by_rows else path.output.weights
+        widths = [path.points.shape[-1], *widths, num_functions.shape[-1]]
         seeds = split_seed(prior_seed, len(model.layers))
         priors = [
             sample_random_functions(
@@ -100,14 +142,17 @@ class FunctionDraws:
             )
             for index, layer in enumerate((*hidden, output))
         ]
-        self._updates: list[_Update] = []
+        updates: list[_Update | _UpdateByNeighbours] = []
 
         def add(points: tf.Tensor, values: tf.Tensor, tril: tf.Tensor, scale: tf.Tensor) -> None:
             """Functions of covariance L Lᵀ at the points, where they have these values."""
-            prior = priors[len(self._updates)]
+            own = priors[len(updates)]
+            # Below an output that conditions on rows, functions are what they are expected to be.
+            prior = None if by_rows else own
+            start = 0.0 if prior is None else prior(points)
             tril = tf.broadcast_to(tril, [num_samples, *tril.shape[1:]])
-            coefficients = tf.linalg.cholesky_solve(tril, values / scale - prior(points))
-            self._updates.append(_Update(prior, points, coefficients, scale))
+            coefficients = tf.linalg.cholesky_solve(tril, values / scale - start)
+            updates.append(_Update(prior, own.kernel, points, coefficients, scale))
 
         points = tf.cast(path.points, _ACCURATE)[None]
         for layer, draw, width in zip(hidden, path.hidden, widths[1:-1], strict=True):
@@ -115,6 +160,16 @@ class FunctionDraws:
             features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing]])
             add(points, features, draw.below.tril, layer.scales(_ACCURATE))
             points = features
+        self._updates, self.num_samples = updates, num_samples
+        self._mean_function = output.mean_function
+        if isinstance(path.output, RowsPosterior):
+            features = self._features(tf.cast(output.inputs, _ACCURATE)[None])
+            rows = output.infer_rows(features, path.output.targets)
+            shape = [num_samples, *rows.targets.shape]
+            noise = tf.sqrt(rows.noise)[:, None] * normal(shape, noise_seed, _ACCURATE)
+            residuals = rows.targets - priors[-1](features) - noise
+            updates.append(_UpdateByNeighbours(priors[-1], output, rows, residuals))
+            return
         covariance = _cross(priors[-1].kernel, points, points, are_inputs=not hidden)
         jitter = relative_jitter(covariance, _JITTER)
         tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
@@ -122,8 +177,6 @@ class FunctionDraws:
         root = factorise(remaining, jitter, name="the functions' covariance").tril
         noise = normal([num_samples, *mean.shape[1:]], noise_seed, _ACCURATE)
         add(points, mean + tf.matmul(root, noise), tril, tf.ones([], _ACCURATE))
-        self.num_samples = num_samples
-        self._mean_function = output.mean_function
 
     @tf.autograph.experimental.do_not_convert
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
@@ -136,12 +189,14 @@ class FunctionDraws:
         points = to_default_float(X)
         values = tf.cast(points, _ACCURATE)
         values = values[None] if points.shape.rank == 2 else values
-        for index, update in enumerate(self._updates):
-            covariance = _cross(update.prior.kernel, update.points, values, are_inputs=index == 0)
-            corrected = tf.matmul(covariance, update.coefficients, transpose_a=True)
-            values = (update.prior(values) + corrected) * update.scale
-        values = to_default_float(values)
+        values = to_default_float(self._features(values))
         return values if self._mean_function is None else values + self._mean_function(points)
+
+    def _features(self, values: tf.Tensor) -> tf.Tensor:
+        """What the functions that there are make of inputs, [S, N, ...]."""
+        for index, update in enumerate(self._updates):
+            values = update(values, are_inputs=index == 0)
+        return values
 
 
 def _cross(kernel: Kernel, points: tf.Tensor, X: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:

@@ -30,8 +30,10 @@ MANY = 6_000
         {"depth": 3, "width": 7},
         {"depth": 2, "build": build_deep_gaussian_process, "width": 3, "hidden_ard": True},
         {"depth": 2, "output": "regression"},
+        {"depth": 1, "output": "nearest_neighbours"},
+        {"depth": 2, "output": "nearest_neighbours"},
     ],
-    ids=["singular", "wide", "deep_gp", "regression"],
+    ids=["singular", "wide", "deep_gp", "regression", "neighbours", "deep_neighbours"],
 )
 def test_moments_are_those_of_exact_draws(arguments: dict[str, Any]) -> None:
     model = tiny_model(data=DATA, **arguments)

@@ -60,6 +60,7 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
         {"depth": 2, "build": build_deep_inverse_wishart_process, "expected_log_ratio": False},
         {"depth": 1, "mean_function": gpflow.functions.Linear(np.ones((2, 1)), [9.0])},
         {"depth": 2, "output": "regression"},
+        {"depth": 2, "output": "nearest_neighbours"},
     ],
     ids=[
         "periodic",
@@ -70,6 +71,7 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
         "deep_inverse_wishart_process",
         "linear_mean",
         "regression",
+        "nearest_neighbours",
     ],
 )
 def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:
