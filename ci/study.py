@@ -140,11 +140,11 @@ def run_cells(
         with results.open("a") as file:
             file.write(f"{json.dumps(line)}\n")
         place = f"[{len(waiting) - len(running)}/{len(waiting)}]"
-        print(
-            place,
-            *(f"{n} {v:.4g}" if isinstance(v, float) else v for n, v in line.items() if n in _TOLD),
-            flush=True,
-        )
+        told = {name: value for name, value in line.items() if name in _TOLD}
+        if line.get("model") == "VMG" and "elbo" in told:
+            told["objective"] = told.pop("elbo")  # which is no bound
+        texts = (f"{n} {v:.4g}" if isinstance(v, float) else v for n, v in told.items())
+        print(place, *texts, flush=True)
     ray.shutdown()
     return list(kept.values())
 
@@ -223,7 +223,7 @@ def run(
 
 
 @app.command
-def report(studies: list[Path], /, *, out: Path | None = None) -> None:
+def report(studies: list[Path], /, *, out: Path | None = None) -> int:
     """Write tables (report.md, and CSV files) and figures beside the printed numbers.
 
     :param studies: Folders that run wrote.
@@ -232,6 +232,9 @@ def report(studies: list[Path], /, *, out: Path | None = None) -> None:
     lines: list[Mapping[str, Any]] = [
         line for study in studies for line in read_lines(study / "results.jsonl")
     ]
+    if all("failure" in line for line in lines):
+        print(f"No cell that ended is in {', '.join(map(str, studies))}: run writes them.")
+        return 1
     cells = tables.as_frame(line for line in lines if "failure" not in line)
     folder = out or studies[0] / "report"
     folder.mkdir(parents=True, exist_ok=True)
@@ -248,6 +251,7 @@ def report(studies: list[Path], /, *, out: Path | None = None) -> None:
     if "trace" in cells and (cells["model"] != "VMG").any():
         figures.plot_traces(cells).savefig(folder / "traces.png")
     print("\n\n".join(text), f"\n\nTables and figures are in {folder}")
+    return 0
 
 
 if __name__ == "__main__":

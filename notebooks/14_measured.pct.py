@@ -33,13 +33,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
-from matplotlib.figure import Figure
 
 import gpflow_dwp
 
 sys.path.append(str(Path(gpflow_dwp.__file__).resolve().parents[1] / "ci"))  # of a checkout
 from uci import figures, tables
-from uci.tables import KEPT, NAMES, kept_cells, published
+from uci.tables import NAMES, kept_cells, published
 
 SCORES = {"elbo": "ELBO", "test_log_likelihood": "test log-likelihood", "rmse": "RMSE"}
 printed = published("elbo", "improved").set_index(["dataset", "depth", "model"])
@@ -133,58 +132,6 @@ inverse = kept_cells("uci", lambda cells: cells[cells["model"] == "DIWP"])
 show_scores(inverse, "elbo", "test_log_likelihood", paper="original")
 
 # %% [markdown]
-# ## Depth
-#
-# Does a deeper model reach a higher bound when it starts at the one that is a layer less deep? Its
-# layers, inducing inputs, noise and kernels are taken over, and the new layer lies below the
-# output. A-GW and the deep GP with regression outputs, split 0, 3,000 steps of two draws at each
-# depth. In brackets, the improved paper's means over 20 splits, of models that were trained at
-# once.
-
-# %% tags=["hide-input"]
-grown = pd.read_csv(KEPT / "depth.csv").query("dataset != 'kin8nm'")
-by_depth = grown.pivot(index=["dataset", "model"], columns="depth", values="elbo").round(3)
-beside = printed["mean"].unstack("depth").reindex(by_depth.index).add_prefix("print, ")
-display(by_depth.join(beside).rename(index=NAMES))
-
-figure = Figure(figsize=(9, 2.8), layout="constrained")
-panels = figure.subplots(1, grown["dataset"].nunique())
-for axes, (dataset, rows) in zip(panels, grown.groupby("dataset"), strict=True):
-    for color, (model, line) in enumerate(rows.groupby("model")):
-        axes.plot(line["depth"], line["elbo"], "o-", color=f"C{color}", label=NAMES[model])
-        means = printed["mean"].xs((dataset, model), level=["dataset", "model"])
-        axes.plot(means.index, means, "x", color=f"C{color}")
-    axes.set(title=f"{dataset}: ELBO per row", xlabel="depth")
-panels[0].legend()
-figure
-
-# %% [markdown]
-# How far the layers' posteriors are from their priors, in nats, for three of these depths:
-
-# %% tags=["hide-input"]
-shown = grown[grown["depth"].isin([2, 4, 7])].sort_values(["dataset", "model", "depth"])
-nats = shown["divergences"].str.split("; ").map(lambda texts: [f"{float(n):.0f}" for n in texts])
-shown = shown[["dataset", "model", "depth"]].assign(
-    **{"hidden layers, bottom first": nats.str[:-1].str.join(", "), "output": nats.str[-1]}
-)
-shown.style.hide()
-
-# %% [markdown]
-# The bound falls with depth all the same: from depth 3 on, or from depth 2 where one layer is
-# enough.
-#
-# - **yacht**: no layer gives up. Those above the first keep 36 to 61 nats in the deep GP, and 12 to
-#   36 in A-GW.
-# - **energy**: the deep GP's layers keep less than 2 nats up to depth 5, so they are close to their
-#   priors, and its bound is below the single layer's at every depth.
-# - **concrete**: the deep GP's layers above the first keep less than 5 nats.
-#
-# One reading of these numbers, not a proof: to hand on what it gets, a hidden layer has to pin down
-# what is a priori a random linear map of D directions. These are D² numbers for the deep GP's
-# features, and D (D + 1) / 2 for A-GW, as Gram matrices do not know rotations; on yacht 36 and 21.
-# Where that costs more than the noise of a layer at the prior does, layers stay at the prior.
-# Beside print, models that grow end higher on yacht and lower on energy.
-#
 # ## The papers' protocol
 #
 # ELBO by 20,000 steps of ten draws, in brackets the improved paper's mean over 20 splits; `python

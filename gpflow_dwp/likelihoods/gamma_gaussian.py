@@ -33,7 +33,8 @@ class GammaPrecision(gpflow.Module):
     """τ with the prior Gam(a₀, b₀) and the posterior Gam(a, b), of concentration and rate.
 
     Of n numbers z_i ~ N(0, 1/τ) the best posterior is a = a₀ + n/2, whatever else is learned, and
-    b = b₀ + ½ E Σ z_i². So a is fixed; b is trained, and starts where E[τ] is that of the prior.
+    b = b₀ + ½ E Σ z_i². So a is fixed; b starts where E[τ] is that of the prior, and :func:`fit`
+    moves it to this best value, where any other optimiser follows gradients.
 
     :param prior_concentration: Shape of the prior, a₀, positive.
     :param prior_rate: b₀, positive, in the inverse units of τ.
@@ -72,16 +73,19 @@ class GammaPrecision(gpflow.Module):
 
     def kl_divergence(self) -> tf.Tensor:
         """KL(q(τ) || p(τ)) in nats, []."""
-        a, b = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
-        a0 = tf.constant(self.prior_concentration, a.dtype)
-        b0 = tf.constant(self.prior_rate, a.dtype)
-        return (
-            (a - a0) * tf.math.digamma(a)
-            - tf.math.lgamma(a)
-            + tf.math.lgamma(a0)
-            + a0 * (tf.math.log(b) - tf.math.log(b0))
-            + a * (b0 - b) / b
-        )
+        posterior = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
+        return gamma_kl(*posterior, self.prior_concentration, self.prior_rate)
+
+
+def gamma_kl(a: tf.Tensor, b: tf.Tensor, a0: float, b0: float) -> tf.Tensor:
+    """KL(Gam(a, b) || Gam(a₀, b₀)) in nats, of concentrations and rates, []."""
+    return (
+        (a - a0) * tf.math.digamma(a)
+        - tf.math.lgamma(a)
+        + math.lgamma(a0)
+        + a0 * (tf.math.log(b) - math.log(b0))
+        + a * (b0 - b) / b
+    )
 
 
 class GammaGaussian(NormalMixture, ScalarLikelihood):

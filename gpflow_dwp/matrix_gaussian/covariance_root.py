@@ -12,7 +12,13 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["CovarianceFamily", "CovarianceRoot", "expected_matrix_normal_kl", "times_root"]
+__all__ = [
+    "CovarianceFamily",
+    "CovarianceRoot",
+    "expected_matrix_normal_kl",
+    "expected_squares",
+    "times_root",
+]
 
 CovarianceFamily = Literal["diagonal", "rank_one"]
 """How many parameters the square root of a row or column covariance has."""
@@ -70,8 +76,16 @@ def times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
     return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A)))
 
 
+def expected_squares(
+    loc: tf.Tensor | None, row_root: tf.linalg.LinearOperator, column_root: tf.linalg.LinearOperator
+) -> tf.Tensor:
+    """E ‖W‖² = ‖R‖² ‖C‖² + ‖M‖², [], of W ~ MN(M, R Rᵀ, C Cᵀ), whose mean is 0 for None."""
+    spread = _squared_norm(row_root) * _squared_norm(column_root)
+    return spread if loc is None else spread + tf.reduce_sum(tf.square(loc))
+
+
 def expected_matrix_normal_kl(
-    loc: tf.Tensor,
+    squares: tf.Tensor,
     row_root: tf.linalg.LinearOperator,
     column_root: tf.linalg.LinearOperator,
     *,
@@ -83,23 +97,21 @@ def expected_matrix_normal_kl(
     With U = R Rᵀ of r rows, V = C Cᵀ of c columns (equation 15 of Louizos and Welling, 2016, with
     scaled identities in the prior; equation 4 where U, V are diagonal and τ = 1):
 
-    ½ (E[τ] (‖R‖² ‖C‖² + ‖M‖²) - r c - 2 c log det R - 2 r log det C - r c E[log τ])
+    ½ (E[τ] E ‖W‖² - r c - 2 c log det R - 2 r log det C - r c E[log τ])
 
     For a prior MN(0, I/τ_r, I/τ_c) with independent precisions, τ = τ_r τ_c: E[τ] = E[τ_r] E[τ_c]
     and E[log τ] = E[log τ_r] + E[log τ_c]. No dense covariance is made.
 
-    :param loc: Mean of the matrix, M, [r, c].
+    :param squares: E ‖W‖², of :func:`expected_squares`, [].
     :param row_root: Root of the rows' covariance, R, [r, r].
     :param column_root: Root of the columns' covariance, C, [c, c].
     :param precision: Mean of the precision, E[τ], [].
     :param log_precision: Mean of the precision's logarithm, E[log τ], [].
     :return: Nats, [].
     """
-    num_rows = tf.cast(tf.shape(loc)[0], loc.dtype)
-    num_columns = tf.cast(tf.shape(loc)[1], loc.dtype)
-    spread = _squared_norm(row_root) * _squared_norm(column_root)
+    num_rows, num_columns = int(row_root.shape[-1]), int(column_root.shape[-1])
     return 0.5 * (
-        precision * (spread + tf.reduce_sum(tf.square(loc)))
+        precision * squares
         - num_rows * num_columns * (1.0 + log_precision)
         - 2.0 * num_columns * row_root.log_abs_determinant()
         - 2.0 * num_rows * column_root.log_abs_determinant()

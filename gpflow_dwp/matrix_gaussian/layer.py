@@ -12,11 +12,12 @@ from gpflow import Parameter, default_float, default_jitter
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers.base import Description, Layer
-from gpflow_dwp.likelihoods.gamma_gaussian import GammaPrecision
+from gpflow_dwp.likelihoods.gamma_gaussian import gamma_kl
 from gpflow_dwp.matrix_gaussian.covariance_root import (
     CovarianceFamily,
     CovarianceRoot,
     expected_matrix_normal_kl,
+    expected_squares,
     times_root,
 )
 from gpflow_dwp.papers import bibtex
@@ -28,6 +29,9 @@ __all__ = ["MatrixGaussianLayer", "Preactivation", "dropout_kl"]
 # Kingma, Salimans and Welling (2015), appendix C: a cubic fit, for α up to 1.
 _CUBIC = (1.16145124, -1.50204118, 0.58629921)
 
+
+# The prior of the precisions τ_r and τ_c: concentration and rate.
+_PRIOR = (1.0, 0.5)
 
 _PAPER = bibtex(
     "inproceedings",
@@ -83,7 +87,7 @@ class MatrixGaussianLayer(Layer):
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate α, above 0, at most 1.
     :param zero_mean: Whether M is zero (equation 10).
     :param learn_precision: Whether the prior is MN(0, I/τ_r, I/τ_c) with Gam(1, ½) priors and
-        Gamma posteriors over both precisions (section 4.1), instead of MN(0, I, I).
+        the best Gamma posteriors over both precisions (section 4.1), instead of MN(0, I, I).
     :param seed: For the starting values: M as He et al. (2015), that is, with M/√D of variance 2
         over the number of inputs, and zero in the row of the biases; Ã and B̃ uniform in ±0.01.
     :raises ValueError: If an argument is not one of its choices or out of range.
@@ -127,10 +131,6 @@ class MatrixGaussianLayer(Layer):
         self.mean = None if zero_mean else Parameter(start, dtype=dtype)
         self.row_root = CovarianceRoot("row_covariance", row_covariance, width, rng)
         self.column_root = CovarianceRoot("column_covariance", column_covariance, num_outputs, rng)
-        count = width * num_outputs
-        self.row_precision, self.column_precision = (
-            GammaPrecision(1.0, 0.5, count) if learn_precision else None for _ in range(2)
-        )
         if num_pseudo_data:
             bounded = tfp.bijectors.Sigmoid(
                 low=np.zeros((), dtype), high=np.asarray(largest_dropout, dtype)
@@ -228,27 +228,33 @@ class MatrixGaussianLayer(Layer):
 
         :return: Nats, []; that of the pseudo-data up to the constant of :func:`dropout_kl`.
         """
-        root = self.row_root.operator()
-        dtype = root.dtype
-        precision, log_precision = tf.ones([], dtype), tf.zeros([], dtype)
-        kl = tf.zeros([], dtype)
-        for part in (self.row_precision, self.column_precision):
-            if part is not None:
-                precision, log_precision = precision * part.mean, log_precision + part.mean_log
-                kl += part.kl_divergence()
-        no_mean = tf.zeros([self.num_inputs + 1, self.num_outputs], dtype)
+        roots = self.row_root.operator(), self.column_root.operator()
+        squares, dtype = expected_squares(self.mean, *roots), roots[0].dtype
+        kl, precision, log_precision = (tf.constant(each, dtype) for each in (0.0, 1.0, 0.0))
+        if self.learn_precision:
+            concentration, rate = self._precision(squares)
+            kl = 2.0 * gamma_kl(concentration, rate, *_PRIOR)
+            precision = tf.square(concentration / rate)
+            log_precision = 2.0 * (tf.math.digamma(concentration) - tf.math.log(rate))
         kl += expected_matrix_normal_kl(
-            no_mean if self.mean is None else tf.convert_to_tensor(self.mean),
-            root,
-            self.column_root.operator(),
-            precision=precision,
-            log_precision=log_precision,
+            squares, *roots, precision=precision, log_precision=log_precision
         )
         if self.num_pseudo_data:
             counts = np.array([self.num_inputs + 1.0, self.num_outputs]) * self.num_pseudo_data
             each = dropout_kl(tf.convert_to_tensor(self.dropout), self.largest_dropout)
             kl += tf.reduce_sum(tf.constant(counts, dtype) * each)
         return kl
+
+    def _precision(self, squares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Concentration and rate of q(τ_r) and q(τ_c), the same for both, given E ‖W‖².
+
+        The best a is a₀ + ½ D Q, and the best b of one, given the other, b₀ + ½ E[τ] E ‖W‖² with
+        E[τ] = a/b of the other. Both then have the same b, with b² = b₀ b + ½ a E ‖W‖².
+        """
+        prior_concentration, prior_rate = _PRIOR
+        best = prior_concentration + 0.5 * (self.num_inputs + 1) * self.num_outputs
+        root = tf.sqrt(prior_rate**2 + 2.0 * best * squares)
+        return tf.constant(best, squares.dtype), 0.5 * (prior_rate + root)
 
     def _augmented(self, inputs: tf.Tensor) -> tf.Tensor:
         ones = tf.ones_like(inputs[..., :1])

@@ -82,6 +82,11 @@ class MatrixGaussianNetwork(VariationalModel):
         self.output_scale: Array = np.broadcast_to(output_scale, outputs).astype(default_float())
 
     @property
+    def objective_name(self) -> str:
+        has_pseudo_data = any(layer.num_pseudo_data for layer in self.layers)
+        return "objective" if has_pseudo_data else "ELBO"
+
+    @property
     def num_inputs(self) -> int:
         """Columns of X."""
         return self.layers[0].num_inputs

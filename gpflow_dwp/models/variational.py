@@ -111,6 +111,11 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Latent functions, or None where that is not known."""
 
     @property
+    def objective_name(self) -> str:
+        """What :meth:`elbo` estimates."""
+        return "ELBO"
+
+    @property
     def num_hidden_layers(self) -> int:
         """Layers below the output that draw something which all data share."""
         return len(self.layers) - 1
@@ -206,7 +211,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         num_importance_samples: int = 1,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
+        """Estimate what training maximises on the whole data set, in nats, from a batch.
+
+        It is a lower bound of the evidence where :attr:`objective_name` is "ELBO".
 
         Derivatives by parameters are right to any order. Those by α, β, μ and σ of a Wishart layer
         leave out a term of mean zero, so that second ones by these are no symmetric matrix.

@@ -105,7 +105,7 @@ class TrainingRun:
                     bar.unpause()
                 bar.update(len(terms.data))
                 bound = _mean(terms) / self.model.num_data + SHOWN_OFFSET.get()
-                bar.set_postfix_str(f"ELBO per datum {bound:.3f}")
+                bar.set_postfix_str(f"{self.model.objective_name} per datum {bound:.3f}")
                 if self.devices.any(self._call_callbacks()):
                     stop_reason = self._ended_by_callback()
                     break

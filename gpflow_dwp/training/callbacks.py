@@ -133,7 +133,7 @@ class TrainingHistory:
 
     @property
     def elbo(self) -> npt.NDArray[np.float64]:
-        """The bound (without annealing) at each step, in nats, [T]."""
+        """The bound, or a network's objective, without annealing, at each step, in nats, [T]."""
         return self.data_term + self.log_ratios.sum(axis=1)
 
     @property

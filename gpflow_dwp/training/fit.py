@@ -183,6 +183,13 @@ def fit(
     with checkpoint as saved:
         run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, saved, devices)
         history = run.take_steps(progress)
+    if loop.has_rates and getattr(optimizer, "use_ema", False):
+        # The best rates are those of the averages, not averages of rates.
+        with devices.scope():
+            nothing_else = Adam(0.0)
+        rows = make_batches(model, data, int(model.num_data), PROTOCOLS[protocol].batch_size, seed)
+        last = CompiledLoop(model, rows, nothing_else, 0, as_seed(seed), devices=devices)
+        last.run(1)
     _warn_of_collapse(model, history)
     return history
 

@@ -17,6 +17,7 @@ from gpflow.keras import tf_keras
 from gpflow.utilities import reset_cache_bijectors
 
 from gpflow_dwp.base import Seed
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaPrecision
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
@@ -80,7 +81,7 @@ class _Inputs(NamedTuple):
 
 class _Outcome(NamedTuple):
     """A bound's terms, what is minimised (the annealed bound and the log prior density, negative),
-    and its gradient in all that is trained."""
+    and its gradient in all that is trained; in log b of a Gamma posterior over its a."""
 
     terms: BoundTerms
     loss: tf.Tensor
@@ -93,6 +94,9 @@ class CompiledLoop:
 
     A step is a function of arrays: values of variables, state of the optimiser, data. Models that
     differ in these alone share what is compiled.
+
+    Rates b of Gamma posteriors are not the optimiser's: gradients by log b are a (b̂ - b) / b and
+    tell the best one, b̂. A step moves b towards it by the batch's share of all data.
 
     :param model: The model, whose trainable variables are changed in place.
     :param batches: Where batches come from.
@@ -123,7 +127,14 @@ class CompiledLoop:
                 f"{self.optimizer!r}."
             )
         self._devices = self.devices or Devices(self.model, None)
-        self.variables = self.model.trainable_variables
+        self._precisions = [
+            part
+            for part in self.model.submodules
+            if isinstance(part, GammaPrecision) and part.rate.trainable and part.rate.prior is None
+        ]
+        rates = {id(each.rate.unconstrained_variable) for each in self._precisions}
+        self.variables = sorted(self.model.trainable_variables, key=lambda each: id(each) in rates)
+        self._optimized = self.variables[: len(self.variables) - len(rates)]
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
         self._devices.check_optimizer(self.optimizer)
@@ -136,10 +147,15 @@ class CompiledLoop:
         self._sizes = [variable.shape.num_elements() for variable in self.variables]
         self._priors = [each for each in self.model.trainable_parameters if each.prior is not None]
         with self._devices.scope():
-            self.optimizer.build(self.variables)
+            self.optimizer.build(self._optimized)
             self._previous = tf.Variable(self._pack(self.variables), trainable=False)
             # Of 64 bits, because a GPU holds no variable of 32-bit integers.
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether rates of Gamma posteriors are trained."""
+        return bool(self._precisions)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -184,7 +200,7 @@ class CompiledLoop:
     def finish(self) -> None:
         """Leave the variables at the average of their iterates, if the optimiser makes one."""
         if getattr(self.optimizer, "use_ema", False):
-            self.optimizer.finalize_variable_values(self.variables)
+            self.optimizer.finalize_variable_values(self._optimized)
 
     def _places(self) -> _State:
         """The variables that hold the state between calls, with the previous values twice."""
@@ -287,7 +303,9 @@ class CompiledLoop:
                 return differentiate(state.values, fixed, batch, share)
 
             outcome = self._devices.average(of_share, batch, own.seed, own.num_data)
-            state, was_taken = self._updated(state._replace(batches=place), outcome, own.settings)
+            share = tf.cast(tf.shape(batch[0], tf.int64)[0] / own.num_data, dtype)
+            state = state._replace(batches=place)
+            state, was_taken = self._updated(state, outcome, own.settings, share)
             return (
                 # An integer of 32 bits is on the host, beside a GPU, where the loop is decided on.
                 index + was_taken + (1 - was_taken) * num_steps,
@@ -318,25 +336,37 @@ class CompiledLoop:
                     batch, num_importance_samples=self.num_importance_samples, seed=inputs.seed
                 )
                 log_priors = [parameter.log_prior_density() for parameter in self._priors]
+                concentrations = [each.concentration[None] for each in self._precisions]
             loss = -tf.add_n([terms.weighted_sum(inputs.kl_weight), *log_priors])
         del constrained
-        return _Outcome(terms, loss, tape.gradient(loss, values))
+        gradient = tape.gradient(loss, values)
+        if concentrations:
+            others = tf.ones([sum(self._sizes) - len(concentrations)], values.dtype)
+            gradient /= tf.concat([others, *concentrations], axis=0)
+        return _Outcome(terms, loss, gradient)
 
     def _updated(
-        self, state: _State, outcome: _Outcome, settings: tf.Tensor
+        self, state: _State, outcome: _Outcome, settings: tf.Tensor, share: tf.Tensor
     ) -> tuple[_State, tf.Tensor]:
         """Take a step only if all its numbers are finite, else the last one back.
 
+        :param share: Of all data, which the batch is.
         :return: The state, and 1 if the step was taken, else 0.
         """
 
         def taken() -> tuple[_State, tf.Tensor]:
+            size = sum(self._sizes) - len(self._precisions)
+            values, moments = state.values[:size], state.optimizer
             if isinstance(self.optimizer, Adam):
-                change, moments = adam_step(AdamState(*state.optimizer), outcome.gradient, settings)
-                after = state._replace(values=state.values - change, optimizer=tuple(moments))
+                gradient = outcome.gradient[:size]
+                change, moments = adam_step(AdamState(*moments), gradient, settings)
+                values -= change
             else:
-                after = state._replace(values=self._apply(outcome.gradient))
-            return after._replace(previous=state.values, step=state.step + 1), tf.constant(1)
+                values = self._apply(outcome.gradient)
+            rates = state.values[size:] + tf.math.log1p(-share * outcome.gradient[size:])
+            values = tf.concat([values, rates], axis=0)
+            after = _State(values, state.values, tuple(moments), state.batches, state.step + 1)
+            return after, tf.constant(1)
 
         finite = tf.reduce_all(tf.math.is_finite(outcome.gradient))
         finite = tf.logical_and(finite, tf.math.is_finite(outcome.loss))
@@ -344,14 +374,14 @@ class CompiledLoop:
         return tf.cond(finite, taken, lambda: (back, tf.constant(0)))
 
     def _apply(self, gradient: tf.Tensor) -> tf.Tensor:
-        """Let an optimiser change the variables, which it knows; return their values."""
+        """Let an optimiser change the variables that it knows; return their values."""
 
         def on_replica() -> tf.Tensor:
-            pairs = list(zip(self._unpack(gradient), self.variables, strict=True))
+            pairs = list(zip(self._unpack(gradient), self._optimized, strict=False))
             if isinstance(self.optimizer, NaturalGradientAdam):
                 self.optimizer.step(pairs)
             else:  # Gradients of replicas are averages by now.
                 self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
-            return self._pack(self.variables)
+            return self._pack(self._optimized)
 
         return self._devices.on_each(on_replica)

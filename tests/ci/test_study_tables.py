@@ -138,7 +138,8 @@ def test_kept_results_make_all_tables(tmp_path: Path, capsys: pytest.CaptureFixt
     few = [line for line in lines if line["study"] == "uci" and line["dataset"] == "energy"]
     text = "".join(f"{json.dumps(line)}\n" for line in [*few, {"failure": "x"}])
     (tmp_path / "results.jsonl").write_text(text)
-    study.report([tmp_path])
+    assert study.report([tmp_path / "none"]) == 1 and "No cell" in capsys.readouterr().out
+    assert study.report([tmp_path]) == 0
     names = {path.name for path in (tmp_path / "report").iterdir()}
     assert {"report.md", "scores.csv", "elbo.png", "differences.csv"} <= names
     assert f"{len(few)} cells; 1 failed" in capsys.readouterr().out

@@ -6,6 +6,8 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy.optimize import minimize
+from scipy.special import digamma, gammaln
 
 from gpflow_dwp.matrix_gaussian import MatrixGaussianLayer
 from gpflow_dwp.matrix_gaussian.layer import dropout_kl
@@ -127,6 +129,26 @@ def test_means_start_as_he_et_al_have_them() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MatrixGaussianLayer(D, Q, **arguments)  # type: ignore[arg-type]
+
+
+def test_precisions_have_the_best_posteriors() -> None:
+    """Catches wrong closed forms: no rates of q(τ_r) and q(τ_c) have a smaller divergence."""
+    part, fixed = layer(learn_precision=True), layer()
+    for mine, other in zip(fixed.parameters, part.parameters, strict=True):
+        mine.assign(other)
+    a = 1.0 + 0.5 * (D + 1) * Q
+    R, C = (each.diagonal.numpy() for each in (part.row_root, part.column_root))
+    squares = np.sum(R**2) * np.sum(C**2) + np.sum(part.mean.numpy() ** 2)
+
+    def divergence(log_rates: np.ndarray) -> float:
+        b = np.exp(log_rates)
+        of_precisions = (a - 1.0) * digamma(a) - gammaln(a) + np.log(2.0 * b) + a * (0.5 - b) / b
+        more = 0.5 * (np.prod(a / b) - 1.0) * squares  # than where both precisions are 1
+        mean_log = np.sum(digamma(a) - np.log(b))
+        of_weights = fixed.kl_divergence() + more - 0.5 * (D + 1) * Q * mean_log
+        return float(of_weights + of_precisions.sum())
+
+    np.testing.assert_allclose(part.kl_divergence(), minimize(divergence, [3.0, 0.0]).fun)
 
 
 def test_dropout_divergence_is_that_of_numerical_integration() -> None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from scipy.linalg import hadamard
 from scipy.stats import multivariate_normal
 
+from gpflow_dwp import fit
 from gpflow_dwp.matrix_gaussian import (
     MatrixGaussianLayer,
     MatrixGaussianNetwork,
@@ -18,6 +19,7 @@ from gpflow_dwp.matrix_gaussian import (
 )
 from gpflow_dwp.models import load_model, save_model
 from gpflow_dwp.random import as_seed
+from gpflow_dwp.training import Adam
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(40, 3))
@@ -47,6 +49,21 @@ def test_bound_of_one_layer_is_tight() -> None:
     evidence = multivariate_normal(cov=A @ A.T + 0.5 * np.eye(8)).logpdf(targets[:, 0])
 
     np.testing.assert_allclose(model.elbo((inputs, targets)), evidence, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("batch_size", "num_steps", "tolerance"), [(40, 1, 1e-10), (8, 60, 0.1)])
+def test_noise_has_the_best_posterior(batch_size: int, num_steps: int, tolerance: float) -> None:
+    """Catches a rate that lags: a step on all rows finds the best one from anywhere, and steps on
+    some rows come close, with weights that stay where they are."""
+    model = build_matrix_gaussian_network((X, Y), 1, num_pseudo_data=0)
+    precision = model.likelihood.precision
+    precision.rate.assign(1e4)
+    fit(model, (X, Y), num_steps, batch_size=batch_size, optimizer=Adam(0.0), progress=False)
+
+    mean, variance = model.predict_f(X)
+    assert model.objective_name == "ELBO" and network().objective_name == "objective"
+    best = precision.prior_rate + 0.5 * np.sum((Y - mean) ** 2 + variance)
+    np.testing.assert_allclose(precision.rate, best, rtol=tolerance)
 
 
 def test_saved_network_predicts_the_same(tmp_path: Path) -> None:
