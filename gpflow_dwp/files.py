@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the command's help does not wait for NumPy
     import numpy.typing as npt
 
 __all__ = [
+    "check_can_be_made",
     "held",
     "named",
     "read_archive",
@@ -61,6 +62,17 @@ def named(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
+        raise
+
+
+def check_can_be_made(path: Path) -> None:
+    """Raise an :class:`OSError`, now and not once all is computed, if a path cannot be written."""
+    attempt = path.with_name(f".{path.name}.attempt")
+    try:
+        attempt.mkdir(exist_ok=True)
+        attempt.rmdir()
+    except OSError as error:
+        error.filename = str(path)
         raise
 
 

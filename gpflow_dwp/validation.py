@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "are_constant",
     "as_real_array",
     "as_weighted",
     "check_arrays",
@@ -30,11 +31,14 @@ __all__ = [
     "check_memory",
     "check_not_negative",
     "check_positive",
+    "check_process",
+    "check_unmasked",
     "check_weights",
 ]
 
 Array = npt.NDArray[np.float64]
 
+_ROUNDING = 4 * np.finfo(float).eps
 _LIMIT_OF_CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -124,6 +128,29 @@ def _memory() -> float:
     return min(known)
 
 
+def check_unmasked(**arguments: object) -> None:
+    """Refuse masked arrays, whose mask would be lost, if anything is masked."""
+    for name, values in arguments.items():
+        if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+            raise ValueError(f"{name} must hold numbers, got a masked array: fill what is masked")
+
+
+_processes: dict[str, int] = {}
+
+
+def check_process() -> None:
+    """Refuse, by a :class:`RuntimeError`, to compute where TensorFlow would wait for ever.
+
+    Its threads are not in a process that was forked after it had computed.
+    """
+    if _processes.setdefault("first", os.getpid()) != os.getpid():
+        raise RuntimeError(
+            "This process was forked from one in which TensorFlow had computed, whose threads it "
+            "lacks: it would wait for ever. Start processes by spawn, "
+            'multiprocessing.get_context("spawn"), or joblib\'s backend "loky".'
+        )
+
+
 def as_real_array(name: str, values: npt.ArrayLike) -> Array:
     """Convert numbers to float64, and refuse what would change its meaning on the way.
 
@@ -135,8 +162,7 @@ def as_real_array(name: str, values: npt.ArrayLike) -> Array:
         records, text, what is masked and anything else that is no real number are refused; the
         message names the first, or the kind.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
-        raise ValueError(f"{name} must hold numbers, got a masked array: fill what is masked")
+    check_unmasked(**{name: values})
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -180,6 +206,16 @@ def check_matrix(name: str, values: npt.ArrayLike, *, may_miss: bool = False) ->
     return array
 
 
+def are_constant(columns: Array) -> npt.NDArray[np.bool_]:
+    """Return which columns of a matrix are one number, but for rounding; NaN are passed over.
+
+    As 0.1 + 0.2 and 0.3 are, of a division or another unit: in units of such a deviation all other
+    numbers would be far away.
+    """
+    low, high = np.fmin.reduce(columns), np.fmax.reduce(columns)
+    return np.asarray(high - low <= _ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+
+
 def check_weights(weights: npt.ArrayLike, num_rows: int) -> Array:
     """Return weights in float64, [N], that say of each of N rows how often it counts.
 
@@ -216,7 +252,7 @@ def check_arrays(
         raise ValueError(f"X and Y must have the same rows, got {len(inputs)} and {len(targets)}")
     for column in np.flatnonzero(np.isnan(targets).all(axis=0)):
         raise ValueError(f"Y is missing in all rows (column {column + 1})")
-    for column in np.flatnonzero(np.nanmin(targets, axis=0) == np.nanmax(targets, axis=0)):
+    for column in np.flatnonzero(are_constant(targets)):
         raise ValueError(f"Y is constant (column {column + 1}): there is nothing to predict")
     return inputs, targets
 

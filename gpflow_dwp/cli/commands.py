@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json as json_module
-import os
 import platform
 import sys
 from pathlib import Path
@@ -23,7 +22,7 @@ from gpflow_dwp.cli.reports import (
 )
 from gpflow_dwp.cli.runs import FIGURES, METRICS, OPTIONS, Run, TrainedRun, check_outside
 from gpflow_dwp.data.reading import UNKNOWN
-from gpflow_dwp.files import replacing
+from gpflow_dwp.files import check_can_be_made, replacing
 
 if TYPE_CHECKING:
     from gpflow_dwp.data.reading import TableFile
@@ -148,7 +147,9 @@ def export(
     """
 
     with user_mistakes():
-        check_outside(out, [out.resolve(), *out.resolve().parents])
+        place = out.resolve()
+        check_outside(out, [place, *place.parents])
+        check_can_be_made(next(each for each in (place, *place.parents) if each.parent.is_dir()))
         trained = TrainedRun.read(run)
         units = trained.load(run)
         from gpflow_dwp.serving import export_model
@@ -239,5 +240,6 @@ def _check_new(out: Path) -> None:
         raise UsageError(f"--out {out} is there already: choose another, or remove it")
     if out.suffix.lower() in _NO_CSV:
         raise UsageError(f"--out {out}: predictions are written as CSV")
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise UsageError(f"--out {out}: {parent} is not a directory that can be written to")
+    if not parent.is_dir():
+        raise UsageError(f"--out {out}: {parent} is not a directory")
+    check_can_be_made(out)

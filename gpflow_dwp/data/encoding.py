@@ -68,12 +68,20 @@ class ColumnEncoder:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of what :meth:`transform` returns: a category's is ``column=category``."""
-        return tuple(
-            name if value is None else f"{name}={value}"
-            for name in self.columns
-            for value in self.categories.get(name, (None,))
-        )
+        """The names of what :meth:`transform` returns: a category's is ``column=category``.
+
+        With a prime where a column is called so.
+        """
+        taken, names = {*self.columns}, list[str]()
+        for name in self.columns:
+            for value in self.categories.get(name, ()):
+                names.append(f"{name}={value}")
+                while names[-1] in taken:
+                    names[-1] += "'"
+                taken.add(names[-1])
+            if name not in self.categories:
+                names.append(name)
+        return tuple(names)
 
     def transform(self, frame: Any, *, where: object = "the table") -> Array:
         """Return the columns as numbers, [N, D]: a category has 1 in its own column.

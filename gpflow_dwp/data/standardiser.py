@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.validation import are_constant
+
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
 
-__all__ = ["Standardiser"]
+__all__ = ["Standardiser", "root_mean_square"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +49,41 @@ class Standardiser:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def fit(cls, values: npt.ArrayLike, *, weights: npt.ArrayLike | None = None) -> Standardiser:
+    def fit(
+        cls,
+        values: npt.ArrayLike,
+        *,
+        weights: npt.ArrayLike | None = None,
+        name: str = "values",
+    ) -> Standardiser:
         """Mean and population standard deviation of each column.
 
-        A constant column gets scale 1: it becomes zero instead of a division by zero, and as an
-        input it does no harm.
+        A column that is constant but for rounding gets scale 1: it becomes zero instead of a
+        division by zero, and as an input it does no harm.
 
         :param values: Training rows in raw units, [N, D]; no others.
         :param weights: How often each row counts, [N], positive; None for once.
-        :raises ValueError: If the values are not a finite matrix with at least one row.
+        :param name: What messages call the values.
+        :raises ValueError: If the values are not a finite matrix with at least one row, or differ
+            by more, or less, than float64 can say.
         """
         rows = np.asarray(values, np.float64)
         if rows.ndim != 2 or len(rows) == 0:
-            raise ValueError(f"values must have shape [N, D] with N > 0, got {list(rows.shape)}")
+            raise ValueError(f"{name} must have shape [N, D] with N > 0, got {list(rows.shape)}")
         if not np.isfinite(rows).all():
-            raise ValueError("values must be finite")
-        # Rounding gives a constant column such as 0.1 a deviation of 1e-17.
-        constant = rows.min(axis=0) == rows.max(axis=0)
-        mean = np.where(constant, rows[0], np.average(rows, axis=0, weights=weights))
-        variance = np.average(np.square(rows - mean), axis=0, weights=weights)
-        return cls(mean, np.where(constant, 1.0, np.sqrt(variance)))
+            raise ValueError(f"{name} must be finite")
+        constant, unit = are_constant(rows), _power_of_two(rows)
+        mean = unit * np.average(rows / unit, axis=0, weights=weights)
+        mean = np.where(constant, rows[0], mean)
+        with np.errstate(over="ignore"):
+            scale = np.where(constant, 1.0, root_mean_square(rows - mean, weights))
+        for column in np.flatnonzero(~((scale >= np.finfo(float).tiny) & (scale < np.inf)))[:1]:
+            low, high = rows[:, column].min(), rows[:, column].max()
+            raise ValueError(
+                f"{name} must be in a unit in which float64 can say how far numbers are apart, got "
+                f"{low:g} to {high:g} in column {column + 1}"
+            )
+        return cls(mean, scale)
 
     def transform(self, values: npt.ArrayLike) -> Array:
         """From raw to standardised units."""
@@ -97,3 +114,16 @@ class Standardiser:
                 f"values must have {len(self.mean)} columns, got shape {list(array.shape)}"
             )
         return array
+
+
+def root_mean_square(values: Array, weights: npt.ArrayLike | None = None) -> Array:
+    """Root of the mean square over the first axis, also where squares are beyond float64."""
+    unit = _power_of_two(values)
+    mean = np.average(np.square(values / unit), axis=0, weights=weights)
+    return np.asarray(np.sqrt(mean) * unit)
+
+
+def _power_of_two(values: Array) -> Array:
+    """A unit, by which a division does not round, in which numbers [N, ...] are at most 2."""
+    largest = np.minimum(np.abs(values).max(axis=0), np.finfo(float).max)
+    return np.ldexp(1.0, np.frexp(largest)[1] - 1)

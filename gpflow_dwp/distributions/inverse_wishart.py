@@ -43,7 +43,8 @@ class InverseWishart(tfp.distributions.Distribution):
     :param name: Name of the operations.
     :raises ValueError: If ``df`` is known not to be above M - 1 or not to be finite, or
         ``scale_tril`` is not square, or known to lack a positive diagonal or to have an entry that
-        is not finite.
+        is not finite; when it is sampled, if ``df`` is known to be so near to M - 1, within 0.04 or
+        in float32 0.32, that samples are beyond the dtype.
     """
 
     def __init__(self, df: Any, scale_tril: Any, *, name: str = "InverseWishart") -> None:
@@ -104,6 +105,15 @@ class InverseWishart(tfp.distributions.Distribution):
         return tf.constant([self._size, self._size], dtype=tf.int32)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
+        # G is about z^-1, where z of Gamma(α) is below t with probability t^α: at most 1e-6 here.
+        dtype = self.dtype.as_numpy_dtype
+        least = self._size - 1 + round(28.0 / -math.log(np.finfo(dtype).tiny), 2)
+        checks.check_values(
+            "df",
+            self._df,
+            lambda df: df >= dtype(least),
+            f"values of at least {least:g} for samples, which are else beyond {self.dtype.name}",
+        )
         batch_shape = self.batch_shape_tensor()
         each = tfp.distributions.BatchBroadcast(self.precision_factor, batch_shape)
         V_inverse = tfp.bijectors.MatrixInverseTriL().forward(each.sample(n, seed=seed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -39,7 +40,7 @@ from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
-from gpflow_dwp.validation import check_flags, check_integers, check_weights
+from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
 
 __all__ = ["DeepWishartEstimator"]
 
@@ -79,12 +80,20 @@ class DeepWishartEstimator(BaseEstimator):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
     ) -> tuple[Array, npt.NDArray[Any], Array | None]:
         """Inputs, targets and weights to train on, without rows that have no weight."""
+        check_unmasked(y=y, sample_weight=sample_weight)
         inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
         check_consistent_length(inputs, y)
         if sample_weight is None:
             return inputs, np.asarray(y), None
         options = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
         weights = check_weights(check_array(sample_weight, **options), len(inputs))
+        if weights.sum() < 2.0:
+            warnings.warn(
+                f"sample_weight sums to {weights.sum():.3g}: all rows together count as that many. "
+                "A weight says how often a row counts; multiply them by the number of rows.",
+                UserWarning,
+                stacklevel=3,
+            )
         counted = weights > 0.0
         return inputs[counted], np.asarray(y)[counted], weights[counted]
 
@@ -115,7 +124,7 @@ class DeepWishartEstimator(BaseEstimator):
             X, Y, held_out = X[rows], Y[rows], (X[others], Y[others])
             weights = None if weights is None else weights[rows]
         if not goes_on:
-            inputs = Standardiser.fit(X, weights=weights)
+            inputs = Standardiser.fit(X, weights=weights, name="X")
             targets = None if is_classifier(self) else _standardiser_of_seen(Y, weights)
 
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
@@ -295,7 +304,7 @@ def _standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
     columns = []
     for column, seen in zip(Y.T, ~np.isnan(Y.T), strict=True):
         counts = None if weights is None else weights[seen]
-        columns.append(Standardiser.fit(column[seen, None], weights=counts))
+        columns.append(Standardiser.fit(column[seen, None], weights=counts, name="y"))
     return Standardiser(
         *(np.concatenate([getattr(c, k) for c in columns]) for k in ("mean", "scale"))
     )

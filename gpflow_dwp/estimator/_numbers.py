@@ -14,17 +14,22 @@ __all__ = ["exact_numbers", "inputs_to_fit"]
 
 
 def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tuple[Any, list[Any]]:
-    """Return values that stay apart in float64, times as seconds since 1970 (UTC).
+    """Return values that stay apart in float64, times as seconds since 1970 (UTC), None as NaN.
 
     :param name: What they are called in messages.
     :param values: An array, a series, a frame of pandas or polars, or lists.
     :param may_be_times: Whether times are taken.
     :return: The values, and which columns of them were times.
-    :raises ValueError: If they are spans of time, records or times that are not taken, or integers
-        beyond 2**53 or times of which float64 would make equal numbers.
+    :raises ValueError: If they have no rows, are spans of time, records, text, masked or times that
+        are not taken, or integers beyond 2**53 or times of which float64 would make equal numbers.
     """
     if isinstance(values, list | tuple):
         values = np.asarray(values)
+    if np.shape(values)[:1] == (0,):
+        raise ValueError(f"{name} has no rows.")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+        is_none = np.reshape([each is None for each in values.flat], values.shape)
+        values = np.where(is_none, np.nan, values)
     is_frame = hasattr(values, "columns")
     columns = {each: values[each] for each in values.columns} if is_frame else {name: values}
     seconds = {}
@@ -36,8 +41,10 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
             seconds[each] = _seconds(called, column)
         elif kind in ("M", "m", "V"):
             raise ValueError(f"{called} must hold numbers, got {column.dtype}.")
-        elif array.dtype.kind in "iu":
-            as_real_array(called, array)
+        elif array.dtype.kind in "iuUS" or isinstance(column, np.ma.MaskedArray):
+            as_real_array(called, column)
+        elif array.dtype.kind == "O":
+            as_real_array(called, [each for each in array.flat if isinstance(each, str)])
     if not seconds:
         return values, []
     if not is_frame:

@@ -52,8 +52,12 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
             knows no such label, or has other columns.
         """
         inputs, y, weights = self._check_rows(inputs_to_fit(X), y, sample_weight)
+        try:
+            found = np.unique(y)
+        except TypeError as error:
+            raise ValueError(f"y must hold labels that can be sorted: {error}.") from error
         check_classification_targets(y)
-        classes = self.classes_ if self._goes_on() else np.unique(y)
+        classes = self.classes_ if self._goes_on() else found
         unknown = np.setdiff1d(y, classes)
         if len(unknown):
             raise ValueError(

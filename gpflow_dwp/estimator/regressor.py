@@ -15,9 +15,10 @@ from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._further_runs import model_with_runs
 from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
+from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.selection.observations import are_copies, odd_targets, recorded_steps
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import are_constant, check_integers
 
 __all__ = ["DeepWishartRegressor"]
 
@@ -218,11 +219,14 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             standard deviations, of the same shape.
         """
         inputs = self._check_inputs(X)
-        units = self._raw_units()
+        # In the model's units: in raw ones a variance may be beyond float64.
+        units = RawUnits(self.model_, self.input_standardiser_)
         moments = units.moments if include_noise else units.function_moments
-        num_targets = len(self.output_standardiser_.mean)
+        outputs = self.output_standardiser_
+        num_targets = len(outputs.mean)
         mean, variance = (part[:, :num_targets] for part in moments(self._posterior(), inputs))
-        mean, deviation = self._shaped(mean, self._constants), self._shaped(np.sqrt(variance))
+        mean = self._shaped(outputs.inverse_transform(mean), self._constants)
+        deviation = self._shaped(np.sqrt(variance) * outputs.scale)
         return (mean, deviation) if return_std else mean
 
     def predict_failure(self, X: npt.ArrayLike) -> Array:
@@ -349,14 +353,14 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
 def _constants_of(columns: Array) -> Array:
     """The value of each target that is constant, [Q], and NaN of others, or if all are."""
-    low, high = np.fmin.reduce(columns), np.fmax.reduce(columns)
-    constants = np.where(low == high, low, np.nan)
-    return constants if np.isnan(constants).any() else np.full_like(low, np.nan)
+    constants = np.where(are_constant(columns), np.fmin.reduce(columns), np.nan)
+    return constants if np.isnan(constants).any() else np.full_like(constants, np.nan)
 
 
 def _varying(columns: Array, constants: Array) -> Array:
     """The targets that are not constant, [N, P]."""
-    for row, column in np.argwhere(np.abs(columns - constants) > 0.0)[:1]:
+    others = ~(np.isnan(constants) | np.isnan(columns) | np.isclose(columns, constants, 1e-15, 0.0))
+    for row, column in np.argwhere(others)[:1]:
         raise ValueError(
             f"y must be {constants[column]:g} in column {column + 1}, as in all rows of fit, got "
             f"{columns[row, column]:g} in row {row + 1}: fit anew."
@@ -370,7 +374,7 @@ def _failed_runs(y: Any) -> npt.NDArray[np.bool_]:
     if values.ndim not in (1, 2) or values.dtype.kind not in "fO":
         return np.zeros(len(values) if values.ndim else 0, bool)
     missing = values != values if values.dtype.kind == "f" else _is_nan(values)
-    return np.asarray(missing).reshape(len(values), -1).all(axis=1)
+    return np.asarray(missing).all(axis=tuple(range(1, values.ndim)))
 
 
 def _is_nan(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -144,7 +144,7 @@ def judge(
 def predicted_numbers(distribution: PredictiveDistribution, Y: Array | None = None) -> Array:
     """The fields of :class:`NumberPredictions` of one target, those of targets [N, 1] if given."""
     ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
-    known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
+    known = [distribution.mean(), distribution.deviation(), *ends]
     if Y is not None:
         known += [distribution.cdf(Y), distribution.log_density(Y), distribution.crps(Y)]
     return np.stack(known)[..., 0]

@@ -102,6 +102,10 @@ class PredictiveDistribution:
         """Return the variances, in squared raw units, [N, P]; under a warp by quadrature."""
         return self._moments()[1] * np.square(self._scale)
 
+    def deviation(self) -> Array:
+        """Return the standard deviations, [N, P], also where their squares are beyond float64."""
+        return np.sqrt(self._moments()[1]) * self._scale
+
     def quantile(self, levels: npt.ArrayLike) -> Array:
         """Return quantiles, exactly those of the mixture.
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.data.standardiser import root_mean_square
 
 __all__ = ["Scores", "expected_calibration_error"]
 
@@ -36,9 +37,10 @@ class Scores(NamedTuple):
     @classmethod
     def of_numbers(cls, y: Array, mean: Array, **known: Any) -> Scores:
         """Score predicted means [N] of targets y [N]; the other scores are known."""
-        error = float(np.sqrt(np.mean(np.square(y - mean))))
+        error = float(root_mean_square(y - mean))
         are_equal = y.min() == y.max()  # to which rounding may give a variance
-        r2 = float("nan") if are_equal else 1.0 - error**2 / float(np.var(y))
+        share = np.nan if are_equal else error / root_mean_square(y - y.mean())
+        r2 = 1.0 - float(np.square(share))
         return cls(error=error, r2=r2, **known)
 
     @classmethod

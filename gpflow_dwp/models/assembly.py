@@ -39,6 +39,7 @@ from gpflow_dwp.validation import (
     check_arrays,
     check_integers,
     check_memory,
+    check_process,
     check_weights,
 )
 
@@ -75,11 +76,13 @@ def assemble(
         num_samples = 10 if of_papers else 2
     likelihood, kernel = architecture.likelihood, architecture.kernel
     mean_function = architecture.mean_function
+    check_process()
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
     if not isinstance(likelihood, Likelihood):
-        with positive_by_exp():
-            likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
+        by_name: Likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
+        positive_by_exp(by_name)
+        likelihood = by_name
     reason = _against_regression(Y, likelihood, kernel)
     output = architecture.output
     if output is None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import dataclasses
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import gpflow
 import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.kernels import SeparableMatern52
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["KERNELS", "make_kernels", "positive_by_exp"]
+
+_Part = TypeVar("_Part", bound=tf.Module)
 
 KERNELS: dict[str, Callable[..., Kernel]] = {
     kernel.__name__: kernel
@@ -69,15 +72,24 @@ def _named(name: str, *lengthscales: float) -> Kernel:
         name = name.removeprefix("Separable")
     scales = np.array(lengthscales)
     start = {"weight_variances": scales**-2.0} if name == "ArcCosine" else {"lengthscales": scales}
-    with positive_by_exp():
-        return KERNELS[name](**(start if lengthscales else {}))
+    return positive_by_exp(KERNELS[name](**(start if lengthscales else {})))
 
 
-def positive_by_exp() -> contextlib.AbstractContextManager[None]:
-    """Give new positive parameters a logarithmic scale.
+def positive_by_exp(part: _Part) -> _Part:
+    """Give positive parameters of a new kernel or likelihood a logarithmic scale; return it.
 
     Adam's steps then change variances and lengthscales by one factor, however large they are; with
     GPflow's default, softplus, large values are slow to reach.
     """
-    config = dataclasses.replace(gpflow.config.config(), positive_bijector="exp")
-    return gpflow.config.as_context(config)
+    for module in (part, *part.submodules):
+        for name, value in list(vars(module).items()):
+            if isinstance(value, gpflow.Parameter) and value.transform is not None:
+                *shift, last = getattr(value.transform, "bijectors", [value.transform])
+                if isinstance(last, tfp.bijectors.Softplus):
+                    transform = tfp.bijectors.Chain([*shift, tfp.bijectors.Exp()])
+                    transform = transform if shift else tfp.bijectors.Exp()
+                    new = gpflow.Parameter(
+                        value, transform=transform, prior=value.prior, trainable=value.trainable
+                    )
+                    setattr(module, name, new)
+    return part

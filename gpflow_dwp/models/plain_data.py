@@ -1,19 +1,23 @@
 """Objects as plain data, from which they can be built again: models, layers, kernels, likelihoods.
 
-An object's configuration is its class and the arguments of its constructor, read from the
-attributes of the same names, as GPflow's classes keep them, or of those that a class attribute
-``kept_as`` gives by argument, dotted where they are an attribute's. Arguments that are kept nowhere
-and have a default, such as seeds of starting values, are left out, and so is a likelihood's
-quadrature.
+A description has the name of a class and the arguments of its constructor, read from the attributes
+of the same names, as GPflow's classes keep them, or of those that a class attribute ``kept_as``
+gives by argument, dotted where they are an attribute's. Arguments that are kept nowhere and have a
+default, such as seeds of starting values, are left out, and so is a likelihood's quadrature.
+
+A description may be a stranger's. It names what is on a closed list, or the user's own classes;
+each argument takes numbers, text, arrays, or parts of its kind; and what is built from it takes
+little room beside its arrays.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import operator
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import gpflow
@@ -21,35 +25,77 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
+from gpflow.functions import Function
+from gpflow.inducing_variables import InducingVariables
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import HeteroskedasticTFPConditional, Likelihood, RobustMax
 
 from gpflow_dwp.exceptions import SavedModelError
 
 __all__ = ["Arrays", "from_config", "to_config"]
 
-# Where classes and functions may come from, besides this package's rooms and what the user passes.
-_TFP = {"tfp.bijectors": tfp.bijectors, "tfp.distributions": tfp.distributions}
-_HOMES: dict[str, Any] = {
-    **{
-        f"gpflow.{name}": getattr(gpflow, name)
-        for name in ("functions", "inducing_variables", "kernels", "likelihoods")
-    },
-    "gpflow.likelihoods.utils": gpflow.likelihoods.utils,
-    "tf.math": tf.math,
-    "tf.nn": tf.nn,
-    **_TFP,
-}
+Arrays = dict[str, npt.NDArray[Any]]
 
-# Arguments of GPflow's constructors that are kept under another name. Classes of this package, and
-# those of users, say so in ``kept_as``.
-_KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
-    (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
-        type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
-    ),
+_LISTED = {
+    "gpflow_dwp.kernels": "SeparableMatern52",
+    "gpflow_dwp.latent_variable_deep_gp": "LatentVariableDeepGP LatentVariableLayer"
+    " LocalInducingGPLayer NetworkEncoder",
+    "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
+    " RegressionGPLayer SkipLayer WishartLayer",
+    "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"
+    " WarpedStudentT",
+    "gpflow_dwp.matrix_gaussian": "MatrixGaussianLayer MatrixGaussianNetwork",
+    "gpflow_dwp.models": "DeepGaussianProcess DeepInverseWishartProcess DeepKernelProcess"
+    " DeepWishartProcess",
+    "gpflow.functions": "Additive Constant Identity Linear Polynomial Product SwitchedFunction"
+    " SwitchedMeanFunction Zero",
+    "gpflow.inducing_variables": "InducingPatches InducingPoints Multiscale"
+    " SeparateIndependentInducingVariables SharedIndependentInducingVariables",
+    "gpflow.kernels": "ArcCosine ChangePoints Constant Convolutional Coregion Cosine Exponential"
+    " Linear LinearCoregionalization Matern12 Matern32 Matern52 Periodic Polynomial Product"
+    " RationalQuadratic SeparateIndependent SharedIndependent SquaredExponential Sum White",
+    "gpflow.likelihoods": "Bernoulli Beta Exponential Gamma Gaussian GaussianMC"
+    " HeteroskedasticTFPConditional MultiClass Ordinal Poisson RobustMax Softmax StudentT"
+    " SwitchedLikelihood",
+    "gpflow.likelihoods.utils": "inv_probit",
+    "tf.math": "abs cos erf exp expm1 log1p sigmoid sin softplus sqrt square tanh",
+    "tf.nn": "elu gelu leaky_relu relu relu6 selu softsign swish",
+    "tfp.bijectors": "Ascending Chain Exp Expm1 FillScaleTriL FillTriangular Identity Invert Log"
+    " Log1p NormalCDF Power Reciprocal Scale Shift Sigmoid Sinh SoftClip SoftmaxCentered Softplus"
+    " Softsign Square Tanh TransformDiagonal",
+    "tfp.distributions": "Beta Cauchy Chi Chi2 Dirichlet Exponential Gamma GeneralizedNormal Gumbel"
+    " HalfCauchy HalfNormal HalfStudentT InverseGamma InverseGaussian Kumaraswamy Laplace"
+    " LogLogistic LogNormal Logistic LogitNormal MultivariateNormalDiag MultivariateNormalTriL"
+    " Normal Pareto StudentT Triangular TruncatedCauchy TruncatedNormal Uniform Weibull",
 }
+"""Classes and functions that a description may name, by their homes."""
+
+# Arguments that take parts, of which kind; those that take numbers as well; and those that are
+# sizes of what a constructor makes.
+_BIJECTORS = ("bijector", "bijectors", "diag_bijector", "scale_transform")
+_FUNCTIONS = ("first_part", "second_part", "function_list", "meanfunction_list", "mean_function")
+_PARTS: dict[str, Any] = {
+    **dict.fromkeys(("kernel", "kernels", "base_kernel"), Kernel),
+    **dict.fromkeys(("likelihood", "likelihood_list"), Likelihood),
+    **dict.fromkeys(("layers", "layer", "encoder", "warp"), tf.Module),
+    **dict.fromkeys((*_FUNCTIONS, "variance", "scale", "shape"), Function),
+    **dict.fromkeys(("inducing_variable", "inducing_variable_list"), InducingVariables),
+    **dict.fromkeys(_BIJECTORS, tfp.bijectors.Bijector),
+    "invlink": (FunctionType, RobustMax),
+    "distribution_class": type,
+}
+_OR_NUMBERS = ("variance", "scale", "shape", "inducing_variable")
+_SIZES = (
+    *("num_inducing", "num_outputs", "num_inputs", "num_pseudo_data", "num_classes", "width"),
+    *("latent_dim", "hidden_dims", "input_dim", "output_dim", "rank", "image_shape"),
+    *("patch_shape", "colour_channels"),
+)
+
+# Room for numbers: what any description may take, what a part takes besides its sizes, and how many
+# go with each byte of the arrays.
+_ROOM, _ROOM_OF_PART, _ROOM_OF_BYTE = 2**23, 2**12, 0.5
 
 _OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 # What classes had in an earlier version, at what they always do now; what was not set is None.
 _GONE = {"stick_the_landing": True}
@@ -68,24 +114,15 @@ def to_config(value: Any, arrays: Arrays | None = None) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, gpflow.Parameter | tf.Tensor | tf.Variable | np.ndarray):
-        return {"array": _put(value, arrays)}
+        return {"array": _put(np.asarray(value), arrays)}
     if isinstance(value, list | tuple):
         return [to_config(item, arrays) for item in value]
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
-    if callable(value) and (name := _name(value)):
+    if isinstance(value, FunctionType | type) and (name := _name(value)):
         return {"name": name}
-    if not isinstance(value, tf.Module):
+    if not isinstance(value, tf.Module) or (isinstance(value, _OF_TFP) and not _name(type(value))):
         raise SavedModelError(f"{value!r} cannot be described as plain data")
-    if isinstance(value, _OF_TFP):
-        arguments = {
-            key: to_config(part, arrays)
-            for key, part in value.parameters.items()
-            if part is not None and key not in ("name", "validate_args", "allow_nan_stats")
-        }
-        if not (name := _name(type(value))).startswith("tfp."):
-            raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
-        return {"class": name, "arguments": arguments}
     return {"class": _class_name(type(value)), "arguments": _arguments(value, arrays)}
 
 
@@ -97,43 +134,97 @@ def from_config(
     :param config: The description.
     :param custom_classes: Classes other than GPflow's and this package's that it may name.
     :param arrays: Its arrays; None where it has them itself.
-    :raises SavedModelError: If the description is damaged, or names an unknown class.
+    :raises SavedModelError: If the description is damaged, names what is not on the list, or asks
+        for more room than its arrays account for.
     """
-    if isinstance(config, list):
-        return [from_config(item, custom_classes, arrays) for item in config]
-    if not isinstance(config, Mapping):
-        return config
-    if "array" in config:
-        found = config["array"]
-        array = np.array((arrays or {})[found] if isinstance(found, str) else found)
-        if array.dtype.kind not in "biuf":
-            raise SavedModelError("An array that does not hold numbers.")
+    return _Builder(custom_classes, arrays).build(config)
+
+
+class _Builder:
+    def __init__(self, custom_classes: Sequence[type], arrays: Arrays | None) -> None:
+        self._custom = {_class_name(cls): cls for cls in custom_classes if not _name(cls)}
+        self._arrays = arrays
+        size = sum(array.nbytes for array in (arrays or {}).values())
+        self._room = _ROOM + _ROOM_OF_BYTE * size
+
+    def build(self, config: Any) -> Any:
+        if isinstance(config, list):
+            return [self.build(item) for item in config]
+        if not isinstance(config, Mapping):
+            return config
+        if "array" in config:
+            return self._array(config["array"])
+        if "slice" in config:
+            return slice(*config["slice"])
+        name = config.get("name", config.get("class"))
+        found = self._custom.get(name) or _known().get(name)
+        if found is None:
+            raise SavedModelError(
+                f"The name {name!r} is not known here; pass a class of yours in custom_classes."
+            )
+        if "name" in config:
+            return found
+        if not (isinstance(found, type) and issubclass(found, tf.Module)):
+            raise SavedModelError(f"{name} is no class of parts.")
+        return self._part(found, name, config["arguments"])
+
+    def _part(self, cls: type, name: str, described: Mapping[str, Any]) -> Any:
+        known = inspect.signature(cls).parameters
+        arguments = {
+            key: self.build(argument)
+            for key, argument in described.items()
+            if key in known or argument not in (None, _GONE.get(key))
+        }
+        if name not in self._custom:
+            self._check(name, arguments)
+        if issubclass(cls, _OF_TFP):
+            arguments = {key: _of_default_type(part) for key, part in arguments.items()}
+        try:
+            return cls(**arguments)
+        except (TypeError, ValueError) as error:
+            raise SavedModelError(f"{name} cannot be built: {error}") from error
+
+    def _array(self, found: Any) -> npt.NDArray[Any]:
+        is_here = self._arrays is None or isinstance(found, int | float)
+        array = np.array(found) if is_here else (self._arrays or {}).get(str(found))
+        if array is None or array.dtype.kind not in "biuf":
+            raise SavedModelError("An array that does not hold numbers, or is not in the archive.")
+        self._take(array.size, "an array that is mentioned again and again")
         return array
-    if "slice" in config:
-        return slice(*config["slice"])
-    if "name" in config:
-        return _find(config["name"])
-    if "class" not in config:
-        raise SavedModelError(f"A description without a class: keys {', '.join(config)}.")
-    cls = _find(config["class"], custom_classes)
-    if not (isinstance(cls, type) and issubclass(cls, tf.Module)):
-        raise SavedModelError(f"{config['class']} is no class of parts.")
-    known = inspect.signature(cls).parameters
-    arguments = {
-        name: from_config(argument, custom_classes, arrays)
-        for name, argument in config["arguments"].items()
-        if name in known or argument not in (None, _GONE.get(name))
-    }
-    if issubclass(cls, _OF_TFP):
-        arguments = {name: _of_default_type(part) for name, part in arguments.items()}
-    try:
-        return cls(**arguments)
-    except (TypeError, ValueError) as error:
-        raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
+
+    def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse parts of the wrong kinds, and sizes of which there are no arrays."""
+        sizes = [0]
+        for key, value in arguments.items():
+            each = value if isinstance(value, list) else [value]
+            kind = _PARTS.get(key, ())
+            for item in each:
+                is_part = isinstance(item, tf.Module | FunctionType | type)
+                may_be_other = key not in _PARTS or key in _OR_NUMBERS or item is None
+                if not isinstance(item, kind) if is_part else not may_be_other:
+                    raise SavedModelError(f"{name} cannot have {item!r} as {key}")
+            if key in _SIZES and value is not None:
+                if not all(type(item) is int for item in each):
+                    raise SavedModelError(f"{name} needs whole numbers as {key}, not {value!r}")
+                sizes += map(abs, each) if "Regression" not in name else ()
+        if "pseudo_targets" in arguments:
+            sizes.append(np.shape(arguments["pseudo_targets"])[0])
+        count = sum(sizes) ** 2
+        if name.endswith(".LocalInducingGPLayer"):
+            points = arguments["inducing_variable"]
+            count = len(getattr(points, "Z", points)) ** 2 * sizes[-1]
+        if name == "gpflow.functions.Polynomial":  # which has all monomials
+            degree = arguments["degree"]
+            count *= min(degree + 1, _ROOM) ** min(arguments.get("input_dim", 1), 32)
+        self._take(count + _ROOM_OF_PART, f"{name} of sizes {sizes[1:]}")
+
+    def _take(self, count: float, what: str) -> None:
+        self._room -= count
+        if self._room < 0:
+            raise SavedModelError(f"{what} takes more room than the model's arrays account for")
 
 
-def _put(value: Any, arrays: Arrays | None) -> Any:
-    array = np.asarray(value)
+def _put(array: npt.NDArray[Any], arrays: Arrays | None) -> Any:
     if arrays is None or array.ndim == 0:
         return array.tolist()
     for name, other in arrays.items():
@@ -145,31 +236,34 @@ def _put(value: Any, arrays: Arrays | None) -> Any:
 
 
 def _arguments(instance: Any, arrays: Arrays | None) -> dict[str, Any]:
+    if isinstance(instance, _OF_TFP):
+        skipped = ("name", "validate_args", "allow_nan_stats")
+        given = {k: v for k, v in instance.parameters.items() if v is not None and k not in skipped}
+        return {name: to_config(value, arrays) for name, value in given.items()}
     (_, *parameters) = inspect.signature(type(instance).__init__).parameters.values()
     required = {
         each.name: each.default is each.empty
         for each in parameters
         if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.name != "name"
     }
-    has_more = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    if has_more and isinstance(instance, gpflow.kernels.Kernel):
+    if isinstance(instance, Kernel) and any(each.kind is each.VAR_KEYWORD for each in parameters):
         required["active_dims"] = True
     kept_as = getattr(instance, "kept_as", {})
     arguments = {}
     for name, is_required in required.items():
-        getter = _KEPT_AS.get((type(instance), name))
-        getter = getter or operator.attrgetter(kept_as.get(name, name))
         try:
-            value = getter(instance)
+            if (name, type(instance)) == ("distribution_class", HeteroskedasticTFPConditional):
+                zeros = tf.zeros([1, 2], gpflow.default_float())
+                value: Any = type(instance.conditional_distribution(zeros))
+            else:
+                value = operator.attrgetter(kept_as.get(name, name))(instance)
+            arguments[name] = to_config(value, arrays)
         except AttributeError:
             if is_required:
                 raise SavedModelError(
                     f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
                     "as an attribute"
                 ) from None
-            continue
-        try:
-            arguments[name] = to_config(value, arrays)
         except SavedModelError as error:
             raise SavedModelError(f"{type(instance).__name__}.{name}: {error}") from error
     return arguments
@@ -181,34 +275,23 @@ def _of_default_type(value: Any) -> Any:
     return np.asarray(value, gpflow.default_float()) if are_real else value
 
 
-def _known(name: str) -> Any:
-    """What stands in one of the homes, or is exported by one of this package's rooms; or None."""
-    home, _, last = name.rpartition(".")
-    if not re.fullmatch(r"gpflow_dwp\.[a-z]\w*", home):
-        return None if last.startswith("_") else vars(_HOMES.get(home, object)).get(last)
-    try:
-        room = importlib.import_module(home)
-    except ImportError:
-        return None
-    return getattr(room, last) if last in getattr(room, "__all__", ()) else None
+@functools.cache
+def _known() -> dict[str, Any]:
+    """What is listed, by its full name."""
+    homes = {"tf": tf, "tfp": tfp, "gpflow": gpflow}
+    found: dict[str, Any] = {}
+    for home, names in _LISTED.items():
+        first, _, rest = home.partition(".")
+        ours = first == "gpflow_dwp"  # some of whose rooms are above this one
+        room = importlib.import_module(home) if ours else operator.attrgetter(rest)(homes[first])
+        found |= {f"{home}.{name}": getattr(room, name) for name in names.split()}
+    return found
 
 
 def _name(value: Any) -> str:
     """The full name by which a class or function is known; "" of others."""
-    room = re.match(r"gpflow_dwp\.[a-z]\w*", getattr(value, "__module__", None) or "")
-    homes = (*_HOMES, room[0]) if room else _HOMES
-    names = (f"{home}.{getattr(value, '__name__', '')}" for home in homes)
-    return next((name for name in names if _known(name) is value), "")
+    return next((name for name, each in _known().items() if each is value), "")
 
 
 def _class_name(cls: type) -> str:
     return _name(cls) or f"custom.{cls.__qualname__}"
-
-
-def _find(name: str, custom_classes: Sequence[type] = ()) -> Any:
-    found = {_class_name(cls): cls for cls in custom_classes}.get(name) or _known(name)
-    if found is None:
-        raise SavedModelError(
-            f"The name {name!r} is not known here; pass a class of yours in custom_classes."
-        )
-    return found

@@ -35,14 +35,6 @@ __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model", "wa
 _FILE, _DESCRIPTION, _ARRAYS = "model.zip", "model.json", "arrays.npz"
 _FORMAT, _FORMAT_VERSION = "gpflow_dwp.model", 4
 
-# Arguments from which sizes of arrays follow: none of a saved model is larger than all of its
-# arrays are, or than what takes little room.
-_SIZES = (
-    *("num_inducing", "num_outputs", "num_inputs", "num_pseudo_data", "width", "latent_dim"),
-    *("hidden_dims", "output_dim", "rank", "degree", "num_labels", "image_shape", "patch_shape"),
-)
-_SMALL_SIZE = 1_000
-
 _WAY_OUT = (
     "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
     "tf.train.Checkpoint, or save its predictions with tf.saved_model."
@@ -108,7 +100,7 @@ def model_to_bytes(model: VariationalModel) -> bytes:
         config = to_config(model, arrays)
         custom = list({type(module) for module in model.submodules})
         rebuilt = from_config(config, custom, arrays)
-        parameters = _described_parameters(originals, parameter_dict(rebuilt))
+        parameters = _described(originals, parameter_dict(rebuilt))
         _set_parameters(rebuilt, parameters, arrays)
         for path, value in parameter_dict(rebuilt).items():
             if not np.array_equal(value, originals[path], equal_nan=True):
@@ -147,7 +139,6 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
             f"gpflow.config.set_default_float(np.{dtype})."
         )
     try:
-        _check_sizes(description["model"], arrays)
         model = from_config(description["model"], custom_classes, arrays)
         check_instance(VariationalModel, model=model)
         _set_parameters(model, description["parameters"], arrays)
@@ -166,59 +157,50 @@ def warn_if_unsaved(model: VariationalModel) -> None:
         warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
 
 
-def _described_parameters(
-    originals: Mapping[str, Any], rebuilt: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
+def _described(originals: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What parameters have that those of a new model would not, by their paths."""
-    for path in originals.keys() - rebuilt.keys():
-        raise SavedModelError(f"{path} is not part of the model's configuration")
-    for path in rebuilt.keys() - originals.keys():
-        raise SavedModelError(f"a new model would have {path}, which this one lacks")
+    for path in originals.keys() ^ new.keys():
+        raise SavedModelError(f"{path} is not part of the model's configuration, or of the model")
     described: dict[str, dict[str, Any]] = {}
     first_path: dict[int, str] = {}
     for path, value in originals.items():
-        first, new = first_path.setdefault(id(value), path), rebuilt[path]
-        entry: dict[str, Any] = {}
-        if first != path:
-            entry["same_as"] = first
+        if (first := first_path.setdefault(id(value), path)) != path:
+            described[path] = {"same_as": first}
         elif isinstance(value, Parameter):
-            if value.trainable != new.trainable:
+            entry = described[path] = {}
+            if value.trainable != new[path].trainable:
                 entry["trainable"] = bool(value.trainable)
             # Of a new one it depends on GPflow's configuration.
-            if new.transform is not None or value.transform is not None:
-                with contextlib.suppress(SavedModelError):  # values are compared all the same
-                    entry["transform"] = to_config(value.transform)
+            with contextlib.suppress(SavedModelError):  # values are compared all the same
+                entry["transform"] = to_config(value.transform)
             if value.prior is not None:
-                entry["prior"] = to_config(value.prior)
-                entry["prior_on"] = value.prior_on.value
-        if entry:
-            described[path] = entry
+                entry |= {"prior": to_config(value.prior), "prior_on": value.prior_on.value}
     return described
 
 
 def _set_parameters(model: VariationalModel, described: Mapping[str, Any], arrays: Arrays) -> None:
     """Give a new model's parameters what is described of them, and their values."""
-    for path, parameter in parameter_dict(model).items():
-        entry = described.get(path, {})
+    parameters = parameter_dict(model)
+    if described.keys() - parameters.keys() or parameters.keys() - arrays.keys():
+        raise SavedModelError("its parameters belong to another model")
+    for path, parameter in parameters.items():
+        entry, array = described.get(path, {}), arrays[path]
         if "transform" in entry and to_config(parameter.transform) != entry["transform"]:
             transform, trainable = from_config(entry["transform"]), parameter.trainable
-            value = arrays[path] if transform is None else transform.forward(arrays[path])
+            value = array if transform is None else transform.forward(array)
             _replace(model, path, Parameter(value, transform=transform, trainable=trainable))
     parameters = parameter_dict(model)
     for path, entry in described.items():
         if "same_as" in entry:
             _replace(model, path, parameters[entry["same_as"]])
-    parameters = parameter_dict(model)
-    for path, entry in described.items():
+    for path, parameter in parameter_dict(model).items():
+        entry = described.get(path, {})
         if "trainable" in entry:
-            set_trainable(parameters[path], entry["trainable"])
+            set_trainable(parameter, bool(entry["trainable"]))
         if "prior" in entry:
-            parameters[path].prior = from_config(entry["prior"])
-            parameters[path].prior_on = entry["prior_on"]
-    if parameters.keys() - arrays.keys():
-        raise SavedModelError("its arrays belong to another model")
-    for path, value in parameters.items():
-        variable, array = _variable(value), arrays[path]
+            parameter.prior = from_config(entry["prior"])
+            parameter.prior_on = entry["prior_on"]
+        variable, array = _variable(parameter), arrays[path]
         if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
             raise SavedModelError(
                 f"{path} is {array.dtype} {list(array.shape)}, but the model needs "
@@ -232,7 +214,7 @@ def _variable(value: Parameter | tf.Variable) -> tf.Variable:
 
 
 def _replace(model: VariationalModel, path: str, value: Parameter) -> None:
-    """Put a parameter into the place that a path of GPflow's, .layers[0].kernel.variance, names."""
+    """Put a parameter into the place, such as .layers[0].kernel.variance, of one of the model."""
     owner: Any = model
     *steps, (last, index) = re.findall(r"\.(\w+)|\[(\d+)\]", path)
     for name, number in steps:
@@ -259,26 +241,3 @@ def _parse(content: bytes) -> tuple[dict[str, Any], Arrays]:
         return description, read_arrays(files[_ARRAYS])
     except (KeyError, ValueError, RecursionError) as error:
         raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
-
-
-def _check_sizes(config: Any, arrays: Arrays) -> None:
-    """Refuse a description of larger objects than its arrays are those of."""
-    largest = max([_SMALL_SIZE, *(size for array in arrays.values() for size in array.shape)])
-    waiting = [config]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting.extend(each)
-        if not isinstance(each, dict):
-            continue
-        if isinstance(each.get("array"), list):
-            raise SavedModelError("an array that is not in the archive")
-        arguments = each.get("arguments", {})
-        waiting.extend(arguments.values())
-        is_custom = str(each.get("class")).startswith("custom.")
-        for name in set() if is_custom else arguments.keys() & {*_SIZES}:
-            values = arguments[name] if isinstance(arguments[name], list) else [arguments[name]]
-            if any(isinstance(size, int) and size > largest for size in values):
-                raise SavedModelError(
-                    f"{name} is {arguments[name]}, but its arrays have at most {largest}"
-                )

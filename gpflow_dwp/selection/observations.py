@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.data.standardiser import root_mean_square
 from gpflow_dwp.likelihoods.named import MOST_NUGGET
 
 __all__ = [
@@ -50,9 +51,13 @@ def recorded_steps(Y: Array) -> Array:
             gaps = np.diff(values)
             gap = gaps.min()
             # Equal values that were scaled may differ in their last digits.
-            if gap > _LEAST_STEP * seen.std():
+            if gap > _LEAST_STEP * _deviation(seen):
                 steps[index] = gap
     return steps
+
+
+def _deviation(values: Array) -> Array:
+    return root_mean_square(values - values.mean(axis=0))
 
 
 def check_equal_runs(X: Array, Y: Array) -> None:
@@ -84,7 +89,7 @@ def has_atoms(Y: Array, steps: Array) -> bool:
     """
     for column, step in zip(Y.T, steps, strict=True):
         _, counts = np.unique(column, return_counts=True)
-        if counts.max() > _SHARE_OF_AN_ATOM * len(column) and step < _FINE * column.std():
+        if counts.max() > _SHARE_OF_AN_ATOM * len(column) and step < _FINE * _deviation(column):
             return True
     return False
 
@@ -97,7 +102,7 @@ def is_recorded_finely(Y: Array, steps: Array) -> bool:
     :param Y: Observations, [N, P].
     :param steps: To which each column was recorded, [P].
     """
-    return bool(np.all(steps < _FINE * Y.std(axis=0))) and not has_atoms(Y, steps)
+    return bool(np.all(steps < _FINE * _deviation(Y))) and not has_atoms(Y, steps)
 
 
 def are_copies(X: Array, Y: Array, steps: Array) -> npt.NDArray[np.bool_]:
@@ -133,7 +138,7 @@ def odd_targets(y: Array, name: str) -> str | None:
             "it better."
         )
     most = counts.argmax()
-    if counts[most] >= _SHARE_OF_ONE * len(seen):
+    if counts[most] >= max(_SHARE_OF_ONE * len(seen), _ROWS_OF_A_VALUE):
         share = 100.0 * counts[most] / len(seen)
         return (
             f"{name} is {values[most]:g} in {share:.0f}% of {len(seen)} rows, which no model of "

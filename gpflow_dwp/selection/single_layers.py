@@ -236,8 +236,8 @@ class SingleLayers:
         num_inputs = self.X.shape[1]
         kernel = initial_kernel(name, num_inputs, ard=ard)
         noise, ratios, limits = self._noise
-        with positive_by_exp():
-            start = Start(name, kernel, likelihood_by_name(noise, 1, 0.1 * limits[1]))
+        likelihood = positive_by_exp(likelihood_by_name(noise, 1, 0.1 * limits[1]))
+        start = Start(name, kernel, likelihood)
         if not has_closed_form(kernel):
             return [start]
         X, P = self.X[rows], self.Y.shape[1]
@@ -265,17 +265,16 @@ class SingleLayers:
             kernel = initial_kernel(name, num_inputs, float(np.clip(signal, 1e-2, 1e2)), ard=ard)
             kernel.lengthscales.assign(kernel.lengthscales * scale)
             variance = float(np.clip(signal * ratio, *limits))
-            with positive_by_exp():
-                starts.append(Start(name, kernel, likelihood_by_name(noise, 1, variance)))
+            likelihood = positive_by_exp(likelihood_by_name(noise, 1, variance))
+            starts.append(Start(name, kernel, likelihood))
         return starts
 
     def _warped(self, start: Start) -> Gaussian:
-        with positive_by_exp():
-            return WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))
+        likelihood = WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))
+        return positive_by_exp(likelihood)
 
     def _heavy(self, start: Start) -> Gaussian:
-        with positive_by_exp():
-            return WarpedStudentT.of(start.likelihood)
+        return positive_by_exp(WarpedStudentT.of(start.likelihood))
 
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()

@@ -67,8 +67,7 @@ def initial_kernel(
 
     :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
     """
-    with positive_by_exp():
-        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
+    kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
     if hasattr(kernel, "lengthscales"):
         # About the distance between two standardised rows.
         start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
@@ -94,12 +93,11 @@ def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     if not isinstance(likelihood, Gaussian) or num_outputs == 1 or is_noise_free(likelihood):
         return likelihood
     variance = np.full(num_outputs, noise_variance(likelihood))
-    with positive_by_exp():
-        if isinstance(likelihood, WarpedStudentT):
-            return WarpedStudentT(likelihood.warp, variance, likelihood.df)
-        if isinstance(likelihood, WarpedGaussian):
-            return WarpedGaussian(likelihood.warp, variance)
-        return Gaussian(variance)
+    if isinstance(likelihood, WarpedStudentT):
+        return positive_by_exp(WarpedStudentT(likelihood.warp, variance, likelihood.df))
+    if isinstance(likelihood, WarpedGaussian):
+        return positive_by_exp(WarpedGaussian(likelihood.warp, variance))
+    return positive_by_exp(Gaussian(variance))
 
 
 def noise_variance(likelihood: Likelihood) -> float:

@@ -19,7 +19,7 @@ from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
-from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.models.named_kernels import make_kernels
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.deepening import make_nearly_linear, start_at
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
@@ -86,11 +86,7 @@ class Trainer:
         :param width: Degrees of freedom; None for what was chosen.
         """
         num_data, num_inputs = self.X.shape
-        with positive_by_exp():
-            kernels = [
-                copy.deepcopy(start.kernel),
-                *make_kernels(start.name, depth, num_inputs)[1:],
-            ]
+        kernels = [copy.deepcopy(start.kernel), *make_kernels(start.name, depth, num_inputs)[1:]]
         if depth > 1:
             kernels[0].variance.assign(1.0)
         if start.is_gaussian:  # Labels gain nothing by it.

@@ -13,7 +13,7 @@ from gpflow.utilities import freeze
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.files import sync, sync_tree
+from gpflow_dwp.files import check_can_be_made, sync, sync_tree
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
@@ -75,6 +75,8 @@ def export_model(
     directory = Path(directory).resolve()
     if directory.exists():
         raise FileExistsError(f"{directory} exists; name a directory that is new.")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    check_can_be_made(directory)
     constant = freeze(model)
     units = RawUnits(constant, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples
@@ -85,7 +87,6 @@ def export_model(
     for name, function in functions.items():
         setattr(program, name, function)
 
-    directory.parent.mkdir(parents=True, exist_ok=True)
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # what a killed export left
     try:

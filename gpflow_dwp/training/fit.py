@@ -31,6 +31,7 @@ from gpflow_dwp.validation import (
     check_instance,
     check_integers,
     check_not_negative,
+    check_process,
 )
 
 __all__ = ["fit"]
@@ -123,6 +124,7 @@ def fit(
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
     """
+    check_process()
     check_instance(VariationalModel, model=model)
     warn_if_unsaved(model)
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):

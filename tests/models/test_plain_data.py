@@ -110,7 +110,19 @@ def test_what_is_no_plain_data_is_refused(value: Any) -> None:
         ({"class": "gpflow.kernels.Linear", "arguments": {"nothing": 1}}, "cannot be built"),
         ({"name": "builtins.eval"}, "'builtins.eval' is not known"),
         ({"class": "tf.math.exp", "arguments": {}}, "tf.math.exp is no class of parts"),
-        ({"nothing": 1}, "without a class: keys nothing"),
+        ({"nothing": 1}, "The name None is not known"),
+        (
+            {"class": "gpflow.kernels.Sum", "arguments": {"kernels": [3]}},
+            "gpflow.kernels.Sum cannot have 3 as kernels",
+        ),
+        (
+            {"class": "gpflow.kernels.White", "arguments": {"variance": {"name": "tf.math.exp"}}},
+            "White cannot have <function exp .* as variance",
+        ),
+        (
+            {"class": "gpflow.functions.Zero", "arguments": {"output_dim": {"array": 10**9}}},
+            "gpflow.functions.Zero needs whole numbers as output_dim",
+        ),
     ],
 )
 def test_damaged_descriptions_are_refused(config: Any, message: str) -> None:

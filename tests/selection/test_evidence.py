@@ -37,12 +37,12 @@ def make(
     inducing: np.ndarray | None = None,
     neighbours: np.ndarray | None = None,
 ) -> Evidence:
-    with positive_by_exp():
-        noise = gpflow.likelihoods.Gaussian(0.1)
-        if likelihood != "gaussian":
-            noise = WarpedGaussian(SinhArcsinh(P, **WARP), 0.1)
-        if likelihood == "student_t":
-            noise = WarpedStudentT.of(noise)
+    noise = gpflow.likelihoods.Gaussian(0.1)
+    if likelihood != "gaussian":
+        noise = WarpedGaussian(SinhArcsinh(P, **WARP), 0.1)
+    if likelihood == "student_t":
+        noise = WarpedStudentT.of(noise)
+    noise = positive_by_exp(noise)
     precisions = PRECISIONS if likelihood == "student_t" else None
     of_inputs = initial_kernel(kernel, D, 1.3, ard=ard)
     steps = np.full(P, step)
@@ -133,10 +133,10 @@ def test_sparse_value_is_that_of_gpflow() -> None:
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped"])
 def test_no_more_than_all_probability_is_gained_at_a_tie(likelihood: str) -> None:
     """Catches evidence without a limit as the noise, or a warp's scale, goes to zero."""
-    with positive_by_exp():
-        noise = gpflow.likelihoods.Gaussian(1e-4)
-        if likelihood == "warped":
-            noise = WarpedGaussian(SinhArcsinh(scale=1e-9, tailweight=0.1), 1e-4)
+    noise = gpflow.likelihoods.Gaussian(1e-4)
+    if likelihood == "warped":
+        noise = WarpedGaussian(SinhArcsinh(scale=1e-9, tailweight=0.1), 1e-4)
+    noise = positive_by_exp(noise)
     same = np.zeros((N, 1))
     kernel = initial_kernel("SquaredExponential", D, 1e-4)
     evidence = Evidence(X, same, np.ones(N), np.array([0.5]), kernel, noise)
