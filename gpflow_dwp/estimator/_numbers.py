@@ -25,7 +25,7 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
     """
     if isinstance(values, list | tuple):
         values = np.asarray(values)
-    if np.shape(values)[:1] == (0,):
+    if getattr(values, "shape", ())[:1] == (0,):
         raise ValueError(f"{name} has no rows.")
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
         is_none = np.reshape([each is None for each in values.flat], values.shape)
