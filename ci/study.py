@@ -150,7 +150,8 @@ def run_cells(
 
 
 _TOLD = (
-    *("dataset", "table", "depth", "model", "label", "split", "failure"),
+    *("dataset", "table", "function", "method", "num_runs", "noise", "design"),
+    *("depth", "model", "label", "split", "failure", "crps"),
     *("elbo", "test_log_likelihood", "nlpd", "nll", "rmse", "seconds"),
 )
 
