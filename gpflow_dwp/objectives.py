@@ -80,6 +80,9 @@ def importance_weighted_bound(
     integrated out inside; what is global, and shared by the K copies of a datum, stays outside.
     With K = 1 it is the evidence lower bound, and local log ratios may be expectations.
 
+    Of log p(y_n | f_nk) at draws of f, where a datum's K copies see one function, it is the same
+    paper's bound (6), with the data term (7): as tight or tighter, and noisier.
+
     :param expected_log_likelihoods: E log p(y_n | f_nk) over the output's Gaussian, given draw s
         and copy k, [S, N, K].
     :param local_log_ratios: log p - log q of each copy's own variables, [S, N, K].

@@ -36,15 +36,38 @@ from scipy.special import expit
 from scipy.stats import norm
 from tabulate import tabulate
 
-from gpflow_dwp import fit
+from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp import (
+    LatentVariableLayer,
+    LatentVariableProcess,
+    NetworkEncoder,
+    build_latent_variable_deep_gp,
+)
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
 NUM_DRAWS = 10 if FAST else 1_000
 NUM_DATA = 40 if FAST else 500
 IMPORTANCE_SAMPLES = 2 if FAST else 5
+
+# %% [markdown]
+# ## Draws from the priors
+#
+# Each panel has one function of inputs and latent variables, drawn from the prior by a posterior
+# that has not left it, and 400 points of it, each with its own latent variable.
+
+# %%
+figure = Figure(figsize=(14, 2.6), layout="constrained")
+x = np.linspace(-2.0, 2.0, 40 if FAST else 400)[:, None]
+for axes, name in zip(figure.subplots(1, 4), ("GP", "GP-GP", "LV-GP", "LV-GP-GP"), strict=True):
+    model = build_latent_variable_deep_gp((x, x), name, num_inducing=20, seed=1)
+    for layer in model.layers:
+        if hasattr(layer, "q_sqrt"):
+            layer.q_sqrt.assign(np.tile(np.eye(layer.num_inducing), [layer.num_functions, 1, 1]))
+    axes.plot(x, model.predict_f_samples(x, seed=2), ".", markersize=2)
+    axes.set_title(name)
+figure
 
 # %% [markdown]
 # ## One way to train them all
@@ -198,6 +221,64 @@ print(
 # %% [markdown]
 # Without latent variables one width of noise has to do for all inputs. One latent variable comes
 # close to the truth on both problems; the fork needs a layer more than the changing noise does.
+#
+# ### Marginals
+#
+# At three inputs of the fork, beside the exact ones (black).
+
+# %%
+figure = Figure(figsize=(12, 2.6), layout="constrained")
+for axes, place in zip(figure.subplots(1, 3), (-1.5, 0.0, 1.5), strict=True):
+    at, x_one = y_grid[:, 0], np.array([[place]])
+    axes.plot(at, np.exp(Bimodal().log_density(place, at)), "k")
+    for name in ("GP", "LV-GP-GP"):
+        if name in models["bimodal"]:
+            axes.plot(at, np.exp(log_density(models["bimodal"][name], x_one, y_grid)), label=name)
+    axes.set_title(f"x = {place}")
+axes.legend()
+figure
+
+# %% [markdown]
+# ### How many importance samples
+#
+# The bound per point of the fork's LV-GP, by the number K of draws that it is evaluated with.
+
+# %%
+data = draw_data(Bimodal(), NUM_DATA, 0)
+for K in (1, 2, 5, 20, 100):
+    seeds = range(1 if FAST else 5)
+    bounds = [
+        models["bimodal"]["LV-GP"].elbo(data, num_importance_samples=K, seed=s) for s in seeds
+    ]
+    print(f"K = {K:3d}: {np.mean(bounds) / NUM_DATA:.3f}")
+
+# %% [markdown]
+# ### In front of a deep Wishart process
+#
+# The same layer goes in front of any process whose layers draw Gram matrices ("LV-DWP"). Such a
+# process is built as if the latent variables were further inputs, drawn from their prior.
+
+# %%
+X, Y = data
+wider = np.hstack([X, np.random.default_rng(0).standard_normal((len(X), 1))])
+process = build_deep_wishart_process(
+    (wider, Y), depth=2, num_inducing=8 if FAST else 30, output="pseudo_targets"
+)
+latent = LatentVariableLayer(NetworkEncoder(num_inputs=2, seed=0))
+model = LatentVariableProcess(
+    [latent, *process.layers], process.likelihood, process.inducing_variable, len(X)
+)
+fit(
+    model,
+    data,
+    4 if FAST else 5_000,
+    batch_size=256,
+    num_importance_samples=IMPORTANCE_SAMPLES,
+    progress=False,
+)
+X, Y = draw_data(Bimodal(), NUM_DATA, 1)
+for name, each in {**models["bimodal"], "LV-DWP": model}.items():
+    print(f"{name:12} {log_density(each, X, Y[:, 0]).mean():6.3f}")
 
 # %% [markdown]
 # ## The letters of "DGP"

@@ -32,6 +32,7 @@ import os
 
 import matplotlib.pyplot as plt
 import numpy as np
+import tensorflow as tf
 from scipy import stats
 
 from gpflow_dwp.distributions import (
@@ -189,11 +190,14 @@ for name, (draws, cdf) in laws.items():
 # %% [markdown]
 # ## AB-GW contains more than A-GW
 #
-# **Proposition.** Let $\nu = M = 2$, $A = I$, $\alpha_1 < \frac12$ and $B_{21} \neq 0$. No A-GW
-# has the law of this AB-GW. So the AB-GW family strictly contains the A-GW family.
+# **Proposition.** Let $\nu, M \ge 2$, $A = I$, $\alpha_1 < \frac12$ and $B_{21} \neq 0$. No A-GW
+# has the law of this AB-GW. So GW, A-GW and AB-GW are each strictly within the next, for all
+# $\nu, M \ge 2$. (For the first two, an $A$ that swaps the first two rows gives
+# $G_{11} = T_{21}^2 + T_{22}^2$, a non-central chi-squared variable where $\alpha_2$ and $\beta_2$
+# make $T_{22}^2$ a central one, and no Gamma variable, as above.)
 #
-# **Proof.** $T B$ is lower triangular with a positive diagonal, so it is the Cholesky factor of
-# $G$:
+# **Proof.** $T B$ is lower trapezoidal with a positive diagonal, so the first two rows of the
+# Cholesky factor of $G$ are
 #
 # $$L_{11} = B_{11} T_{11}, \qquad L_{21} = B_{11} T_{21} + B_{21} T_{22}, \qquad
 #   L_{22} = B_{22} T_{22}.$$
@@ -201,18 +205,18 @@ for name, (draws, cdf) in laws.items():
 # Hence $G_{11} = L_{11}^2$ is a $\mathrm{Gamma}(\alpha_1)$ variable up to scale, and
 # $P(G_{11} < x)$ falls as $x^{\alpha_1}$ for $x \to 0$.
 #
-# Let $A' T'$ make an A-GW of the same law. Its first row is $(a_{11} T'_{11} + a_{12} T'_{21},
-# \; a_{12} T'_{22})$. If $a_{12} \neq 0$, then given $T'_{11}$ the first of the two is normal with
-# deviation $|a_{12}| \sigma'$, whose density is nowhere above
-# $1 / (\sqrt{2 \pi} |a_{12}| \sigma')$, so that
+# Let $F = A' T'$ make an A-GW of the same law, and $a$ be the first row of $A'$. Then $F_{11} =
+# \sum_i a_i T'_{i1}$. If $a_k \neq 0$ for a $k > 1$, then given all else $F_{11}$ is normal with
+# deviation $|a_k| \sigma'_{k1}$, whose density is nowhere above
+# $1 / (\sqrt{2 \pi} |a_k| \sigma'_{k1})$, and $G_{11} \ge F_{11}^2$, so that
 #
-# $$P(G_{11} < x) \le P\big(|a_{11} T'_{11} + a_{12} T'_{21}| < \sqrt{x}\big)
-#   \le \frac{2 \sqrt{x}}{\sqrt{2 \pi} |a_{12}| \sigma'},$$
+# $$P(G_{11} < x) \le P\big(|F_{11}| < \sqrt{x}\big)
+#   \le \frac{2 \sqrt{x}}{\sqrt{2 \pi} |a_k| \sigma'_{k1}},$$
 #
-# which is below $x^{\alpha_1}$ for small $x$, as $\alpha_1 < \frac12$. So $a_{12} = 0$. Then $A'$
-# is lower triangular, and the Cholesky factor of $G$ is $A' T'$ with columns whose signs make its
-# diagonal positive: $L_{21} = \pm (a_{21} T'_{11} + a_{22} T'_{21})$ and $L_{22} = |a_{22}|
-# T'_{22}$. These are **independent**. In the AB-GW they are not:
+# which is below $x^{\alpha_1}$ for small $x$, as $\alpha_1 < \frac12$. So $a$ is a multiple of the
+# first unit vector, and the first row of $F$ is $(a_1 T'_{11}, 0, \dots)$. Then $L_{21} = \pm
+# F_{21}$ is a function of the first column of $T'$, and $L_{22}^2 = G_{22} - L_{21}^2 =
+# \sum_{j > 1} F_{2j}^2$ one of the others: these are **independent**. In the AB-GW they are not:
 # $\mathrm{Cov}(L_{21}, L_{22}) = B_{21} B_{22} \mathrm{Var}(T_{22}) \neq 0$. $\square$
 #
 # Below $\alpha_1 = \frac14$, all else is as in the Wishart's own factor, and $B$ has ones on and
@@ -259,3 +263,43 @@ for axis, name in zip(axes[1:], ("AB-GW", "A-GW, $a_{12} = 0$"), strict=True):
     axis.plot(factors[:, 1, 1], factors[:, 1, 0], ".", markersize=2, alpha=0.3)
     axis.set(title=f"{name}: correlation {correlation:.3f}", xlabel="$L_{22}$", ylabel="$L_{21}$")
 figure
+
+# %% [markdown]
+# ## Which parameters can be told
+#
+# Each row and each column has a scale too many: for positive diagonal $C$ and $D$, $[M, M]$ and
+# $[R, R]$ with $R = \min(\nu, M)$, the factor $C^{-1} T D^{-1}$ is one of the same family, with
+# rates $\beta_j c_j^2 d_j^2$, means $\mu_{ij} / (c_i d_j)$ and deviations
+# $\sigma_{ij} / (c_i d_j)$, and $(A C) (C^{-1} T D^{-1}) (D B) = A T B$. So $\beta_j = \frac12$
+# for all $j$, $\sigma_{i1} = 1$ for rows $i > R$ and $B_{jj} = 1$ take nothing away: $M + R$
+# numbers less. What is left can be told from the law of $G$, but for signs: here the rank of the
+# Fisher information is the number of parameters less $M + R$.
+
+# %%
+M, R = 3, 2
+rng = np.random.default_rng(0)
+start = {
+    "row_mixing": np.eye(M) + 0.3 * rng.normal(size=(M, M)),
+    "column_mixing_tril": np.array([[1.2, 0.0], [0.4, 0.8]]),
+    "concentration": np.array([1.3, 0.9]),
+    "rate": np.array([0.6, 0.8]),
+    "loc": 0.4 * np.tril(rng.normal(size=(M, R)), -1),
+    "scale": rng.uniform(0.6, 1.2, (M, R)),
+}
+lower = {"column_mixing_tril": np.tril(np.ones((R, R)))}
+lower |= dict.fromkeys(("loc", "scale"), np.tril(np.ones((M, R)), -1))
+draws = ABGeneralisedSingularWishart(R, **start).sample(200, seed=[6, 0])
+variables = {name: tf.Variable(value) for name, value in start.items()}
+with tf.GradientTape() as tape:
+    log_probs = ABGeneralisedSingularWishart(R, **variables).log_prob(draws)
+jacobians = tape.jacobian(log_probs, variables)
+scores = np.concatenate(
+    [
+        jacobians[name].numpy()[:, lower.get(name, np.ones_like(value)) > 0.0]
+        for name, value in start.items()
+    ],
+    axis=1,
+)
+sizes = np.linalg.svd(scores, compute_uv=False)
+rank = int(np.sum(sizes > 1e-8 * sizes[0]))
+print(f"{scores.shape[1]} parameters, rank {rank}; {M} + {R} do not count")

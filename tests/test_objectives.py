@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gpflow
 import numpy as np
 import tensorflow as tf
+from scipy import special, stats
 
+from gpflow_dwp.latent_variable_deep_gp import LocalInducingGPLayer
 from gpflow_dwp.objectives import (
     BoundTerms,
     evidence_lower_bound,
@@ -69,3 +72,34 @@ def test_one_importance_sample_is_the_evidence_lower_bound() -> None:
         num_data=6,
     )
     np.testing.assert_allclose(weighted.weighted_sum(), plain.weighted_sum())
+
+
+def test_bounds_are_ordered_below_the_evidence() -> None:
+    """Of y ~ N(f(w), 0.3), f a priori linear, whose evidence is an integral over w: K draws of w
+    from its prior give more than one, and with a drawn f more than with one integrated inside."""
+    Y, noise, K, count = np.array([[1.0]]), 0.3, 10, 40_000
+    layer = LocalInducingGPLayer(gpflow.kernels.Linear(), [[1.0]], 1, jitter=1e-10)
+    layer.q_mu.assign([[0.7]])
+    layer.q_sqrt.assign([[[0.5]]])
+    nodes, masses = special.roots_hermitenorm(60)
+    densities = stats.norm.pdf(Y[0, 0], scale=np.sqrt(nodes**2 + noise))
+    evidence = np.log(masses @ densities / masses.sum())
+
+    rng = np.random.default_rng(3)
+    w = tf.constant(rng.normal(size=(count, 1, K, 1)))
+    mean, variance = (part[..., 0] for part in layer.predict(w, full_cov=False))
+    functions = layer.sample(w, tf.constant(rng.normal(size=(count, 1, K, 1))), full_cov=True)
+    local, likelihood = tf.zeros([1, 1, 1], tf.float64), gpflow.likelihoods.Gaussian(noise)
+    empty = np.zeros((1, 1))
+
+    def bound(expectations: tf.Tensor) -> float:
+        terms = importance_weighted_bound(expectations, local, [layer.log_ratio()], num_data=1)
+        return float(terms.weighted_sum())
+
+    expected = likelihood.variational_expectations(
+        empty, tf.reshape(mean, [-1, 1]), tf.reshape(variance, [-1, 1]), Y
+    )
+    expected = tf.reshape(expected, mean.shape)
+    drawn = tf.constant(stats.norm.logpdf(Y[0, 0], functions[..., 0], np.sqrt(noise)))
+    bounds = [bound(expected[..., :1]), bound(expected), bound(drawn), evidence]
+    assert np.all(np.diff(bounds) > 0.02), bounds

@@ -12,11 +12,13 @@ from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
 )
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
 from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP
+from gpflow_dwp.latent_variable_deep_gp.process import LatentVariableProcess
 
 __all__ = [
     "Encoder",
     "LatentVariableDeepGP",
     "LatentVariableLayer",
+    "LatentVariableProcess",
     "LocalInducingGPLayer",
     "NetworkEncoder",
     "build_latent_variable_deep_gp",

@@ -221,7 +221,7 @@ def regression_blocks(
 
 
 @check_shapes(
-    "targets: [N, D]",
+    "targets: [own..., N, D]",
     "seed: [2]",
     "keys: [rows, key]",
     "return[0]: [S, N, Q]",
@@ -246,7 +246,7 @@ def propagate_targets(
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
     :param path: What :func:`sample_inducing_path` returned.
-    :param targets: Inputs, X, [N, D].
+    :param targets: Inputs, X, [N, D]; or [S, N, D] where every draw has its own.
     :param seed: A stateless seed, [2].
     :param keys: What the noise of single targets is a function of, [N, ...], or [1, ...] where all
         share it; None for ``targets``.
@@ -309,7 +309,7 @@ def _at_random(
 ) -> _Carry:
     """What extends the draw of each hidden layer to targets at random; see :class:`TargetNoise`."""
     seeds = split_seed(seed, len(hidden) + 1)
-    num_targets = sizes(targets)[0]
+    num_targets = sizes(targets)[-2]
 
     def carry(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         num_samples = sizes(draw.gram)[0]
@@ -347,8 +347,13 @@ def _carry_targets(
 def _covariance_of_targets(
     kernel: Kernel, points: tf.Tensor, targets: tf.Tensor, full_cov: bool
 ) -> TargetBlocks:
-    blocks = cross_covariance(kernel, points, targets), kernel(targets, full_cov=full_cov)
-    return TargetBlocks(*(tf.expand_dims(block, 0) for block in blocks))
+    own = kernel(targets, full_cov=full_cov)
+    if targets.shape.rank == 2:
+        cross = cross_covariance(kernel, points, targets)
+        return TargetBlocks(*(tf.expand_dims(block, 0) for block in (cross, own)))
+    rows = tf.reshape(targets, [-1, points.shape[1]])
+    cross = tf.reshape(cross_covariance(kernel, points, rows), [-1, *sizes(targets)[:2]])
+    return TargetBlocks(tf.transpose(cross, [1, 0, 2]), own)
 
 
 def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> TargetBlocks:

@@ -18,7 +18,7 @@ from gpflow_dwp.likelihoods.normal_mixture import (
 )
 from gpflow_dwp.validation import check_not_negative, check_positive
 
-__all__ = ["GammaGaussian", "GammaPrecision", "HasDivergence"]
+__all__ = ["GammaGaussian", "GammaPrecision", "HasDivergence", "gamma_kl"]
 
 
 @runtime_checkable

@@ -39,6 +39,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 _LISTED = {
     "gpflow_dwp.kernels": "SeparableMatern52",
     "gpflow_dwp.latent_variable_deep_gp": "LatentVariableDeepGP LatentVariableLayer"
+    " LatentVariableProcess"
     " LocalInducingGPLayer NetworkEncoder",
     "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
     " RegressionGPLayer SkipLayer WishartLayer",

@@ -1,0 +1,156 @@
+"""Deep kernel processes with latent variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.inducing_variables import InducingPoints
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.base import Seed, sizes
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import LatentVariableLayer, append_latents
+from gpflow_dwp.layers import GramLayer, OutputLayer
+from gpflow_dwp.layers.global_inducing import as_inducing_points
+from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
+from gpflow_dwp.models import DeepKernelProcess, VariationalModel
+from gpflow_dwp.models.data_checks import Batch
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.predictive import expected_log_likelihoods
+from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
+from gpflow_dwp.random import as_seed, normal, split_seed
+from gpflow_dwp.validation import check_instance
+
+__all__ = ["LatentVariableProcess"]
+
+
+class LatentVariableProcess(VariationalModel):
+    """Latent variables of each row as further inputs of a deep kernel process ("LV-DWP").
+
+    The bound is the importance-weighted one of Salimbeni, Dutordoir, Hensman and Deisenroth (2019)
+    where more than one importance sample is asked for: a row's copies see one draw of every layer.
+
+    :param layers: A :class:`LatentVariableLayer`, then those of a deep kernel process: hidden
+        layers, bottom first, and an output layer that is no regression on data.
+    :param likelihood: Any GPflow likelihood.
+    :param inducing_variable: Inducing inputs of the process, [M, D + W]: the last W columns are of
+        latent variables.
+    :raises ValueError: If the parts do not fit together.
+
+    All else is as for :class:`DeepKernelProcess`.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[LatentVariableLayer | GramLayer | OutputLayer],
+        likelihood: Likelihood,
+        inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
+        num_data: int,
+        num_samples: int = 2,
+        *,
+        num_prediction_samples: int = 100,
+    ) -> None:
+        super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
+        self.inducing_variable = as_inducing_points(inducing_variable)
+        check_instance(LatentVariableLayer, **{"layers[0]": self.layers[0] if layers else None})
+        self._process()
+        self._check_common_parts()
+        if self.layers[-1].inputs is not None or self.num_inputs < 1:
+            raise ValueError(
+                "layers[-1] must be no regression on data, and inducing_variable have columns of "
+                "inputs and of latent variables."
+            )
+
+    @property
+    def num_inputs(self) -> int:
+        return int(self.inducing_variable.Z.shape[1]) - int(self.layers[0].latent_dim)
+
+    @property
+    def num_outputs(self) -> int | None:
+        return self.layers[-1].num_outputs  # type: ignore[no-any-return]
+
+    @property
+    def num_hidden_layers(self) -> int:
+        return len(self.layers) - 2
+
+    def _process(self) -> DeepKernelProcess:
+        """The process whose inputs are X and latent variables, of the same parts."""
+        parts = self.layers[1:], self.likelihood, self.inducing_variable
+        return DeepKernelProcess(*parts, self.num_data)
+
+    def _estimate_terms(
+        self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
+    ) -> BoundTerms:
+        X, Y, weights = batch
+        latent, *hidden, output = self.layers
+        S, N, K = self.num_samples, sizes(X)[0], num_importance_samples
+        path_seed, latent_seed, target_seed = split_seed(as_seed(seed), 3)
+        noise = normal([S, N, K, latent.latent_dim], latent_seed, X.dtype)
+        latents, local_log_ratio = latent.sample(X, Y, noise)
+        targets = tf.reshape(append_latents(X[None, :, None], latents), [S * N, K, -1])
+        points = tf.convert_to_tensor(self.inducing_variable.Z)
+        path = sample_inducing_path(hidden, output, points, S, path_seed)
+        mean, covariance = propagate_targets(
+            hidden, output, _repeated(path, S, N), targets, target_seed, full_cov=True
+        )
+        variance = tf.linalg.diag_part(covariance)
+        if variance.shape.rank == 3:  # of each output, [S N, Q, K]
+            variance = tf.linalg.matrix_transpose(variance)
+        mean, variance = (tf.reshape(x, [S, N * K, *x.shape[2:]]) for x in (mean, variance))
+        nothing = tf.zeros([1], X.dtype)  # latent variables are local
+        return importance_weighted_bound(
+            expected_log_likelihoods(self.likelihood, X, Y, mean, variance, K),
+            local_log_ratio,
+            self._with_likelihood([nothing, *path.log_ratios]),
+            num_data=self.num_data,
+            weights=weights,
+        )
+
+    @tf.autograph.experimental.do_not_convert
+    def posterior(
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> MixturePosterior:
+        return _Posterior(self, self._num_draws(num_samples), as_seed(seed))
+
+
+def _repeated(path: InducingPath, length: int, times: int | tf.Tensor) -> InducingPath:
+    """Parts of draws with a leading axis of that length, each as often: [length times, ...]."""
+
+    def repeat(value: tf.Tensor | None) -> tf.Tensor | None:
+        is_one = value is not None and value.shape[0] == length
+        return tf.repeat(value, times, axis=0) if is_one else value
+
+    hidden, output = tf.nest.map_structure(repeat, (path.hidden, path.output))
+    return InducingPath(path.points, hidden, output)
+
+
+class _Posterior(MixturePosterior):
+    """Draws of the process, each with latent variables from their prior."""
+
+    def __init__(self, model: LatentVariableProcess, num_samples: Any, seed: Seed) -> None:
+        process_seed, self._latent_seed, function_seed = split_seed(seed, 3)
+        self._process = model._process().posterior(num_samples, seed=process_seed)
+        # Draws share no covariance of the inputs where each has its own.
+        self._process.path = _repeated(self._process.path, 1, num_samples)
+        self._latent_dim = model.layers[0].latent_dim
+        super().__init__(
+            self._process.likelihood,
+            num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
+            num_inducing=sizes(self._process.path.points)[0],
+            num_samples=num_samples,
+            function_seed=function_seed,
+            mixing=self._process.output.mixing,
+        )
+
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        latents = self._shared_normal(X, self._latent_seed, self._latent_dim)
+        if full_cov:
+            latents = normal(tf.shape(latents), self._latent_seed, X.dtype)
+        targets = append_latents(X[None], latents)
+        return self._process._propagate(targets, full_cov=full_cov, mixed=mixed)
