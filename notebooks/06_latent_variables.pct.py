@@ -151,7 +151,7 @@ def draw_data(problem, num_data, seed):
 
 
 # %%
-FEW = NAMES[::3] if FAST else NAMES
+FEW = ("GP", "LV-GP") if FAST else NAMES
 problems = (Bimodal(), Heteroscedastic())
 models = {
     problem.title: {
@@ -241,7 +241,8 @@ figure
 # %% [markdown]
 # ### How many importance samples
 #
-# The bound per point of the fork's LV-GP, by the number K of draws that it is evaluated with.
+# The bound per point of the fork's LV-GP, by the number K of draws that it is evaluated with. More
+# than 20 add little.
 
 # %%
 data = draw_data(Bimodal(), NUM_DATA, 0)
@@ -256,7 +257,8 @@ for K in (1, 2, 5, 20, 100):
 # ### In front of a deep Wishart process
 #
 # The same layer goes in front of any process whose layers draw Gram matrices ("LV-DWP"). Such a
-# process is built as if the latent variables were further inputs, drawn from their prior.
+# process is built as if the latent variables were further inputs, drawn from their prior. Below
+# are test log-likelihoods on the fork: with latent variables both kinds are far ahead of a GP.
 
 # %%
 X, Y = data
