@@ -173,7 +173,10 @@ def as_real_array(name: str, values: npt.ArrayLike) -> Array:
                 raise ValueError(f"{name} must hold numbers, got {value!r}")
     elif array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    converted = np.asarray(array, np.float64)
+    try:
+        converted = np.asarray(array, np.float64)
+    except OverflowError as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4:
         for value in array[np.abs(converted) >= 2**53].flat:
             if int(value) != int(float(value)):

@@ -149,7 +149,8 @@ def export(
     with user_mistakes():
         place = out.resolve()
         check_outside(out, [place, *place.parents])
-        check_can_be_made(next(each for each in (place, *place.parents) if each.parent.is_dir()))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        check_can_be_made(place)
         trained = TrainedRun.read(run)
         units = trained.load(run)
         from gpflow_dwp.serving import export_model

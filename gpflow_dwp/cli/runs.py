@@ -194,19 +194,26 @@ class TrainedRun:
         if {name: fields.pop(name, None) for name in _FORMAT} != _FORMAT:
             raise UsageError(f"{path} was not written by this version of gpflow-dwp")
         try:
-            for name, digest in fields.pop("files", {}).items():
-                if name not in _FILES or not (run / name).is_file():
-                    raise ValueError(f"{run} is damaged: its {name} is missing")
-                if _digest(run / name) != digest:
-                    raise ValueError(f"{run / name} is damaged, or of another run")
+            files = {**fields.pop("files", {})}
             fields["encoder"] = ColumnEncoder.from_dict(fields["encoder"])
             for name in ("inputs", "target"):
                 fields[name] = fields[name] and Standardiser.from_dict(fields[name])
             for name in ("missing", "classes"):
                 fields[name] = fields[name] and tuple(map(str, fields[name]))
-            return cls(**fields)
-        except (AttributeError, KeyError, TypeError) as error:  # written by none of ours
+            trained = cls(**fields)
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:  # written by none of ours
             raise ValueError(f"{path} is damaged: {error!r}") from error
+        for name, digest in files.items():
+            if name not in _FILES or not (run / name).is_file():
+                raise ValueError(f"{run} is damaged: its {name} is missing")
+            if _digest(run / name) != digest:
+                raise ValueError(f"{run / name} is damaged, or of another run")
+        return trained
 
     def read_rows(self, path: Path, form: Format) -> tuple[TableFile, Array]:
         """Return a table, and its inputs in raw units, [N, D]."""

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -110,19 +111,20 @@ def read_file(path: str | Path, form: Format = UNKNOWN) -> TableFile:
     if all(re.fullmatch(r"[+-]?\d[\d.,eE+-]*", name) for name in frame):
         raise TableError(f"{path}: the first line holds numbers; a header line is needed")
     original = frame.set_axis(range(len(frame)), axis=0)
-    frame, problems = original.copy(), list[str]()
-    for place in range(frame.shape[1]):
+    cleaned, problems = [original.iloc[:, :0]], list[str]()
+    for place in range(original.shape[1]):
         try:
-            frame.isetitem(place, _cleaned(frame.iloc[:, place], form))
+            cleaned.append(_cleaned(original.iloc[:, place], form))
         except TableError as error:
             problems.append(str(error))
     refuse(path, problems)
+    frame = pandas.concat(cleaned, axis=1)
     return TableFile(path, frame, original, form, tuple(f"{path}: {note}" for note in notes))
 
 
 def check_columns(where: object, frame: Any, names: Iterable[str], role: str) -> None:
     """Refuse a table in which columns of some role are missing, or are there twice."""
-    header = list(frame)
+    header = Counter(frame)
     missing = [name for name in names if name not in header]
     if missing:
         known = [name for name in header if name]
@@ -134,7 +136,7 @@ def check_columns(where: object, frame: Any, names: Iterable[str], role: str) ->
             f"{', '.join(map(repr, known))}{hint}"
         )
     for name in names:
-        if header.count(name) > 1:
+        if header[name] > 1:
             raise TableError(f"{where}: two columns are named {name!r}")
 
 

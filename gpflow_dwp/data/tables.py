@@ -23,6 +23,7 @@ from gpflow_dwp.data.encoding import (
 from gpflow_dwp.data.reading import UNKNOWN, Format, TableFile, check_columns, read_file, refuse
 from gpflow_dwp.data.table import Table, Task, split_rows
 from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.validation import are_constant
 
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
@@ -94,7 +95,8 @@ def read_to_split(
     unnamed = [name for name in frame if _UNNAMED.fullmatch(name)]
     if unnamed:
         notes.append(f"{where}: columns without a name are left out: {len(unnamed)}")
-    inputs = [name for name in frame if name not in (target, *unnamed, *drop)]
+    others = {target, *unnamed, *drop}
+    inputs = [name for name in frame if name not in others]
     if not inputs:
         raise TableError(f"{where}: {target!r} is the only column; inputs are needed too")
     check_columns(where, frame, inputs, "input")
@@ -157,7 +159,7 @@ def _read_new_target(column: Any, task: Task) -> tuple[Array, tuple[str, ...] | 
         numbers = as_numbers(column)
         hint = "; for labels use the task classification (--task classification)"
         problem = problem_of(column, numbers, hint=hint)
-        if not problem and numbers.min() == numbers.max():
+        if not problem and are_constant(numbers[:, None]):
             problem = f"column {column.name!r} is constant ({numbers[0]:g}): nothing to predict"
         return numbers[:, None], None, problem
     names = as_names(column)

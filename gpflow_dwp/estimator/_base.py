@@ -17,7 +17,7 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import deepcopy
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpflow_dwp.base import Array, TrainingData
@@ -80,13 +80,12 @@ class DeepWishartEstimator(BaseEstimator):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
     ) -> tuple[Array, npt.NDArray[Any], Array | None]:
         """Inputs, targets and weights to train on, without rows that have no weight."""
-        check_unmasked(y=y, sample_weight=sample_weight)
+        check_unmasked(y=y)
         inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
         check_consistent_length(inputs, y)
         if sample_weight is None:
             return inputs, np.asarray(y), None
-        options = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
-        weights = check_weights(check_array(sample_weight, **options), len(inputs))
+        weights = check_weights(sample_weight, len(inputs))
         if weights.sum() < 2.0:
             warnings.warn(
                 f"sample_weight sums to {weights.sum():.3g}: all rows together count as that many. "

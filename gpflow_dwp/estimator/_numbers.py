@@ -44,7 +44,7 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
         elif array.dtype.kind in "iuUS" or isinstance(column, np.ma.MaskedArray):
             as_real_array(called, column)
         elif array.dtype.kind == "O":
-            as_real_array(called, [each for each in array.flat if isinstance(each, str)])
+            as_real_array(called, [each for each in array.flat if isinstance(each, str | int)])
     if not seconds:
         return values, []
     if not is_frame:
