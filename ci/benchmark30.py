@@ -3,11 +3,12 @@
     python ci/benchmark30.py run --out sixty [--functions borehole --num-runs 500 --noise 0]
     python ci/benchmark30.py report sixty
 
-A cell is a method on a Latin hypercube of runs, scored on 1,000 other points by the function
-without noise. Noise is a ratio of variances. CRPS is divided by the printed deviation, FVU by the
-variance of function and noise, as in print. Scores are of the function's predictive, without noise
-or nugget; ``observed_crps`` has them, as have most Gaussian processes in print: with a ratio of 0.1
-theirs cannot be below 0.074. Designs 0 to 2 are for claims, others from 10 on.
+A cell is a method on a Latin hypercube of runs (drawn at random: those in print are maximin up to
+1,200), scored on 1,000 other points by the function without noise. Noise is a ratio of variances.
+CRPS is divided by the printed deviation, FVU by the variance of function and noise, as in print.
+Scores are of the function's predictive, without noise or nugget; ``observed_crps`` has them, as
+have most Gaussian processes in print: with a ratio of 0.1 theirs cannot be below 0.074. Designs 0
+to 2 are for claims, others from 10 on.
 """
 
 from __future__ import annotations
