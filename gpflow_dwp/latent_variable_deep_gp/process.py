@@ -58,10 +58,13 @@ class LatentVariableProcess(VariationalModel):
         check_instance(LatentVariableLayer, **{"layers[0]": self.layers[0] if layers else None})
         self._process()
         self._check_common_parts()
-        if self.layers[-1].inputs is not None or self.num_inputs < 1:
+        if self.layers[-1].inputs is not None:
+            name = type(self.layers[-1]).__name__
+            raise ValueError(f"layers[-1] must be no regression on data, got a {name}.")
+        if self.num_inputs < 1:
             raise ValueError(
-                "layers[-1] must be no regression on data, and inducing_variable have columns of "
-                "inputs and of latent variables."
+                "inducing_variable must have columns of inputs before those of latent variables, "
+                f"got {self.inducing_variable.Z.shape[1]} in all."
             )
 
     @property
