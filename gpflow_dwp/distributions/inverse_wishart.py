@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions._factored_gram import gram
+from gpflow_dwp.distributions._factored_gram import gram, positive_definite
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett, properties
 
 __all__ = ["InverseWishart"]
@@ -134,6 +134,13 @@ class InverseWishart(tfp.distributions.Distribution):
         log_prob = n * (half_log_det_Psi - 0.5 * M * math.log(2.0)) - log_gamma
         log_prob -= (n + M + 1.0) * half_log_det_G + 0.5 * trace
         return tf.cast(log_prob, self.dtype)
+
+    def _mode(self) -> tf.Tensor:
+        total = tf.convert_to_tensor(self._df) + (self._size + 1.0)
+        return gram(self._tril()) / total[..., None, None]
+
+    def _default_event_space_bijector(self) -> tfp.bijectors.Bijector:
+        return positive_definite(self.dtype)
 
     def _mean(self) -> tf.Tensor:
         Psi, excess = self._scale_and_excess(self._size + 1)

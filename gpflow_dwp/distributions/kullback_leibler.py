@@ -14,7 +14,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from scipy.special import multigammaln
 
-from gpflow_dwp.distributions._factored_gram import FactoredGram
+from gpflow_dwp.distributions._factored_gram import FactoredGram, log_volume_over_minor
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
@@ -48,42 +48,6 @@ def expected_squared_norm(
         return squared_mean + tf.reduce_sum(column_norms * spread, axis=-1)
     second_moment = tf.matmul(mean, mean, transpose_b=True) + weighted_gram(rows, spread)
     return tf.reduce_sum(precision * second_moment, axis=[-2, -1])
-
-
-def log_volume_over_minor(
-    df: int,
-    size: int,
-    log_diagonal: tf.Tensor,
-    log_det_rows: tf.Tensor,
-    log_diagonal_columns: tf.Tensor,
-) -> tf.Tensor:
-    r"""Return the logarithm of how T → G = A T B (A T B)ᵀ changes the volume, less that of a minor.
-
-    The log-determinants of appendices A.6 to A.8 of "An Improved Variational Approximate Posterior
-    for the Deep Wishart Process" have a term ½ (ν - M - 1) log|G_{:R,:R}|, which the density of a
-    Wishart has too, so that a ratio of the two needs neither. What remains is linear in logarithms,
-    and its expectation is its value at their expectations:
-
-    .. math:: \nu \log|\det A| + \sum_{j=1}^R
-              [\log 2 + (\nu - j) \log T_{jj} + (M + \nu - 2j + 1) \log B_{jj}].
-
-    :param df: Degrees of freedom, ν.
-    :param size: Number of rows of the matrix, M.
-    :param log_diagonal: log T_jj or its expectation, [..., R].
-    :param log_det_rows: ``log|det A|``, [...].
-    :param log_diagonal_columns: log B_jj, [..., R].
-    :return: Nats, [...].
-    """
-    rank = min(df, size)
-    j = np.arange(1.0, rank + 1.0)
-    of_factor = tf.constant(df - j, log_diagonal.dtype) * log_diagonal
-    of_columns = tf.constant(size + df - 2.0 * j + 1.0, log_diagonal.dtype) * log_diagonal_columns
-    return (
-        rank * math.log(2.0)
-        + tf.reduce_sum(of_factor, axis=-1)
-        + df * log_det_rows
-        + tf.reduce_sum(of_columns, axis=-1)
-    )
 
 
 def wishart_log_normaliser(df: int, size: int) -> float:
@@ -132,6 +96,27 @@ def _gram_to_wishart(q: FactoredGram, p: SingularWishart, name: str | None = Non
             - log_volume
             - wishart_log_normaliser(p.df, size)
         )
+
+
+@tfp.distributions.RegisterKL(FactoredGram, tfp.distributions.WishartTriL)
+def _gram_to_tfp(
+    q: FactoredGram, p: tfp.distributions.WishartTriL, name: str | None = None
+) -> tf.Tensor:
+    return _gram_to_wishart(q, _as_ours(p), name)
+
+
+@tfp.distributions.RegisterKL(tfp.distributions.WishartTriL, SingularWishart)
+def _tfp_to_wishart(
+    q: tfp.distributions.WishartTriL, p: SingularWishart, name: str | None = None
+) -> tf.Tensor:
+    return _gram_to_wishart(_as_ours(q), p, name)
+
+
+def _as_ours(wishart: tfp.distributions.WishartTriL) -> SingularWishart:
+    df = tf.get_static_value(wishart.df)
+    if df is None or np.ndim(df) or df != int(df):
+        raise NotImplementedError(f"df must be a known whole number, got {wishart.df}.")
+    return SingularWishart(int(df), wishart.scale_tril)
 
 
 @tfp.distributions.RegisterKL(InverseWishart, InverseWishart)

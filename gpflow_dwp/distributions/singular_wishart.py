@@ -48,6 +48,11 @@ class SingularWishart(FactoredGram):
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return properties(scale_tril=2)
 
+    def _mode(self) -> tf.Tensor:
+        if self.df <= self._size:
+            raise NotImplementedError(f"There is a mode from df = M + 1 on, got df = {self.df}.")
+        return (self.df - self._size - 1.0) * gram(self._congruence._matrix())
+
     def _variance(self) -> tf.Tensor:
         scale = gram(self._congruence._matrix())
         diagonal = tf.linalg.diag_part(scale)

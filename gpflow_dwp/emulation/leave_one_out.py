@@ -11,8 +11,12 @@ import numpy.typing as npt
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import as_emulator
 from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.selection.leave_one_out import leave_one_out as of_model
+from gpflow_dwp.selection.leave_one_out import (
+    leave_one_out_of_heteroskedastic as of_heteroskedastic,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,23 +62,30 @@ def leave_one_out(
 ) -> LeaveOneOutPredictions:
     r"""Predict each run from all others, in closed form; parameters stay as they were fitted.
 
-    A single layer is a Gaussian process, for which this is exact. A deeper model is one given each
-    draw of its Gram matrices, and draws are mixed: see :func:`gpflow_dwp.selection.leave_one_out`.
+    A single layer is a Gaussian process, for which this is exact. Under an estimator's
+    heteroskedastic noise it is rough: the function's posterior loses the row, that of the noise
+    stays. A deeper model is one given each draw of its Gram matrices, and draws are mixed: see
+    :func:`gpflow_dwp.selection.leave_one_out`.
     They are draws given all runs, so run n may be predicted too well. With ``smoothed`` draw s has
     the weight :math:`1 / p(y_n \mid G_s, y_{-n})`, Pareto-smoothed (Vehtari et al., "Pareto
     smoothed importance sampling", 2024) and made of equal ones by systematic resampling.
 
-    :param model: A fitted estimator or a trained model, whose output layer is a regression.
+    :param model: A fitted estimator, or a trained model whose output layer is a regression.
     :param smoothed: Whether draws are weighted, by arviz-stats.
     :param num_samples: Number of draws, S.
     :raises ValueError: If the model cannot be used, or weights are wanted for a likelihood that is
         a mixture by itself.
     """
     emulator = as_emulator(model)
-    found = of_model(emulator.model, num_samples, emulator.seed)
     target = getattr(emulator.estimator, "output_standardiser_", None)
+    if target is not None and isinstance(emulator.model.likelihood, HeteroskedasticGaussian):
+        inputs, observed, _ = emulator.estimator._rows
+        rows = emulator.units.to_model(inputs), target.transform(observed)
+        found = of_heteroskedastic(emulator.model, *rows)
+    else:
+        found = of_model(emulator.model, num_samples, emulator.seed)
+        observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.targets.numpy()))
     distribution, k_hat = dataclasses.replace(found, target=target), None
-    observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.targets.numpy()))
     if smoothed:
         distribution, k_hat = _smooth(distribution, observed)
     mean, variance = distribution.mean(), distribution.variance()

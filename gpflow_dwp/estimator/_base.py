@@ -29,20 +29,21 @@ from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import LikelihoodName
 from gpflow_dwp.models import (
-    DeepPosterior,
     DeepWishartProcess,
     build_deep_wishart_process,
     model_from_bytes,
     model_to_bytes,
 )
 from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
+from gpflow_dwp.models.kept_posterior import kept_posterior
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
 
-__all__ = ["DeepWishartEstimator"]
+__all__ = ["DeepWishartEstimator", "standardiser_of_seen"]
 
 Index = npt.NDArray[np.int64]
 
@@ -97,9 +98,17 @@ class DeepWishartEstimator(BaseEstimator):
         return inputs[counted], np.asarray(y)[counted], weights[counted]
 
     def _train(
-        self, X: Array, Y: Array, weights: Array | None, likelihood: Likelihood | None
+        self,
+        X: Array,
+        Y: Array,
+        weights: Array | None,
+        likelihood: Likelihood | None,
+        seed: int | None = None,
     ) -> None:
-        """Train a model on raw inputs [N, D] and raw targets, or indices of labels, [N, P]."""
+        """Train a model on raw inputs [N, D] and raw targets, or indices of labels, [N, P].
+
+        :param seed: That of an earlier fit, to fit anew in any case; None for another.
+        """
         check_integers(num_prediction_samples=self.num_prediction_samples)
         if self.num_steps is not None:
             check_integers(num_steps=self.num_steps)
@@ -111,11 +120,11 @@ class DeepWishartEstimator(BaseEstimator):
         fraction = self.validation_fraction
         if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
             raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
-        goes_on = self._goes_on()
+        goes_on = seed is None and self._goes_on()
         if goes_on:
             seed = self._seed  # So that the same rows are held out of the same data.
             inputs, targets = self._standardisers()
-        else:
+        elif seed is None:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         held_out: RegressionData | None = None
         if self.early_stopping:
@@ -124,11 +133,12 @@ class DeepWishartEstimator(BaseEstimator):
             weights = None if weights is None else weights[rows]
         if not goes_on:
             inputs = Standardiser.fit(X, weights=weights, name="X")
-            targets = None if is_classifier(self) else _standardiser_of_seen(Y, weights)
+            targets = None if is_classifier(self) else standardiser_of_seen(Y, weights)
 
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
             return inputs.transform(X), Y if targets is None else targets.transform(Y)
 
+        seen = X, Y, weights
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
         held_out = None if held_out is None else standardise(*held_out)
@@ -148,6 +158,7 @@ class DeepWishartEstimator(BaseEstimator):
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
+        self._rows: tuple[Array, Array, Array | None] = seen
 
     def _goes_on(self) -> bool:
         """Whether ``fit`` goes on from the fitted model."""
@@ -269,9 +280,9 @@ class DeepWishartEstimator(BaseEstimator):
     def _raw_units(self) -> RawUnits:
         return RawUnits(self.model_, *self._standardisers())
 
-    def _posterior(self) -> DeepPosterior:
+    def _posterior(self) -> MixturePosterior:
         """The draws of all predictions: the same at every call."""
-        return self.model_.posterior(seed=self._seed)
+        return kept_posterior(self.model_, self._seed)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -298,7 +309,7 @@ def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
     return deepcopy(model, copies)
 
 
-def _standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
+def standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
     """That of targets [N, P], of which NaN are missing."""
     columns = []
     for column, seen in zip(Y.T, ~np.isnan(Y.T), strict=True):

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 from gpflow import Parameter
 from gpflow.likelihoods import Gaussian
 from threadpoolctl import threadpool_limits
 
-from gpflow_dwp.base import Array
+from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.estimator._base import DeepWishartEstimator, standardiser_of_seen
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.selection import leave_one_out, select_model
+from gpflow_dwp.selection.choice import OF_MODELS
 from gpflow_dwp.selection.deepening import start_at_smaller
 from gpflow_dwp.training import fit
 
-if TYPE_CHECKING:
-    from gpflow_dwp.estimator._base import DeepWishartEstimator
-
-__all__ = ["model_with_runs"]
+__all__ = ["take_in"]
 
 # Where the noise of a deep model starts again: new runs may be a surprise.
 _LEAST_NOISE = 1e-4
@@ -32,27 +31,53 @@ _MOST_INDUCING = 100
 # what one of few runs took to be chance stays that, however long it goes on.
 _FEW_RUNS, _TIMES_ANEW = 120, 6
 _DRAWS = 40
+# Of a column's scale, either way, to which its units still are those of the first fit.
+_MOST_GROWTH = 2.0
 
 
-def model_with_runs(
-    estimator: DeepWishartEstimator, X: Array, Y: Array, num_steps: int
-) -> DeepWishartProcess:
-    """Build the model of an estimator for further runs as well, and train it.
+def take_in(estimator: DeepWishartEstimator, X: Array, Y: Array, num_steps: int) -> None:
+    """Train the model of an estimator on further runs as well, or a new one where units change.
 
-    :param X: Standardised inputs of the new runs, [B, D].
-    :param Y: Standardised outputs, [B, Q].
-    :raises ValueError: If its output layer is no regression.
+    :param X: Raw inputs of the new runs, [B, D].
+    :param Y: Raw outputs, [B, P].
     """
+    old_X, old_Y, weights = estimator._rows
+    if weights is not None:
+        weights = np.concatenate([weights, np.ones(len(X))])
+    rows = np.concatenate([old_X, X]), np.concatenate([old_Y, Y])
+    units = estimator.input_standardiser_, estimator.output_standardiser_
+    if not isinstance(estimator.model_.output_layer, RegressionGPLayer) or any(
+        _outgrown(unit, values, weights) for unit, values in zip(units, rows, strict=True)
+    ):
+        estimator._train(*rows, weights, None, seed=estimator._seed)
+        return
+    standard = (unit.transform(values) for unit, values in zip(units, rows, strict=True))
+    data = *standard, *(() if weights is None else (weights,))
+    estimator.model_ = _model_of_runs(estimator, data, len(X), num_steps)
+    estimator.model_.num_prediction_samples = estimator.num_prediction_samples
+    estimator._rows = *rows, weights
+
+
+def _outgrown(unit: Standardiser, values: Array, weights: Array | None) -> bool:
+    """Whether a column has another scale by now, in which kernels and noise would start."""
+    ratios = standardiser_of_seen(values, weights).scale / unit.scale
+    return bool(np.any(np.abs(np.log(ratios)) > np.log(_MOST_GROWTH)))
+
+
+def _model_of_runs(
+    estimator: DeepWishartEstimator, data: TrainingData, num_new: int, num_steps: int
+) -> DeepWishartProcess:
+    """Build the model of an estimator for standardised runs, of which the last are new."""
     old = estimator.model_
     layer = old.output_layer
-    if not isinstance(layer, RegressionGPLayer):
-        raise ValueError("tell needs a model whose output layer is a regression on its rows.")
-    data = np.concatenate([layer.inputs, X]), np.concatenate([layer.targets, Y])
+    as_before = {name: getattr(estimator, name) for name in OF_MODELS if name != "inducing"}
+    as_before["width"] = old.hidden_layers[0].df if old.hidden_layers else None
     likelihood, kernel = old.likelihood, type(layer.kernel).__name__
     variance = likelihood.variance if type(likelihood) is Gaussian else None
     has_one_noise = isinstance(variance, Parameter) and variance.shape.rank == 0
     is_deep = bool(old.hidden_layers)
-    is_small = isinstance(estimator.kernel, str) and len(data[0]) <= _FEW_RUNS
+    inputs = np.asarray(data[0])
+    is_small = isinstance(estimator.kernel, str) and len(inputs) <= _FEW_RUNS
     anew = None
     if has_one_noise and kernel in KERNELS and (is_small or not is_deep):
         # In a single layer as fast as to go on. It may find what the first runs did not tell.
@@ -62,12 +87,11 @@ def model_with_runs(
             kernel=kernel,
             likelihood="noise_free" if is_noise_free(likelihood) else "gaussian",
             num_inducing=estimator.num_inducing,
-            posterior=estimator.posterior,
-            whiten=estimator.whiten,
-            width=old.hidden_layers[0].df if is_deep else None,
+            inducing=estimator.inducing,
             num_steps=_TIMES_ANEW * num_steps if is_deep else None,
             seed=estimator._seed,
             progress=False,
+            **as_before,
         ).model
         if not is_deep:
             return anew
@@ -75,13 +99,10 @@ def model_with_runs(
     if most == "auto":
         most = _MOST_INDUCING
     points = np.asarray(old.inducing_variable.Z)
-    Z = np.concatenate([points, X[: max(0, most - len(points))]])
+    Z = np.concatenate([points, inputs[-num_new:][: max(0, most - len(points))]])
     new = build_deep_wishart_process(
         data,
         len(old.layers),
-        width=old.hidden_layers[0].df if is_deep else None,
-        posterior=estimator.posterior,
-        whiten=estimator.whiten,
         inducing=Z,
         num_inducing=len(Z),
         kernel=[copy.deepcopy(each.kernel) for each in old.layers],
@@ -89,6 +110,7 @@ def model_with_runs(
         output="regression",
         jitter=layer.jitter,
         seed=estimator._seed,
+        **as_before,
     )
     start_at_smaller(new, old)
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
-from gpflow_dwp.estimator._further_runs import model_with_runs
+from gpflow_dwp.estimator._further_runs import take_in
 from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.evaluation import RawUnits
@@ -28,7 +28,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
     Inputs and targets are standardised on the rows that ``fit`` is given; all predictions are in
     raw units and are of observations, noise included. The predictive distribution of a target, or
-    with ``warp`` of a function of it, is a mixture of normals, one for each of
+    under a warped likelihood of a function of it, is a mixture of normals, one for each of
     ``num_prediction_samples`` draws of all layers; the draws are the same at every call.
 
     >>> import numpy as np
@@ -176,9 +176,12 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def tell(
         self, X: npt.ArrayLike, y: npt.ArrayLike, num_steps: int = 200
     ) -> DeepWishartRegressor:
-        """Take in further rows, within seconds.
+        """Take in further rows, within seconds where they are like those before.
 
-        Depth, kernels and likelihood stay, and so do the units. A single layer with Gaussian noise
+        Where the scale of a column has doubled or halved by now, and of models whose output layer
+        is no regression (noise that depends on the inputs, minibatches), a new model is fitted to
+        all rows, as by ``fit``. Else depth, kernels and likelihood stay, and so do the
+        units. A single layer with Gaussian noise
         or none is fitted anew, in less than a second. Other models start at the values that they
         had, and take some gradient steps; inputs of the rows become inducing points as well, up to
         the number that there may be. Up to 120 rows a deep one whose kernel was a name is trained
@@ -189,8 +192,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         :param y: Targets, [B] or [B, Q] as those of ``fit``; rows of NaN alone are failed runs.
         :param num_steps: Gradient steps.
         :return: The regressor.
-        :raises ValueError: If it is not fitted, its output layer is no regression, or the rows do
-            not fit.
+        :raises ValueError: If it is not fitted, or the rows do not fit.
         """
         check_integers(num_steps=num_steps)
         inputs, targets = self._check_inputs(X), np.asarray(y, np.float64)
@@ -200,10 +202,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         columns = _varying(targets.reshape(len(targets), -1), self._constants)
         succeeded = self._note_failures(inputs, columns)
         if succeeded.any():
-            X, Y = inputs[succeeded], columns[succeeded]
-            standard = self.input_standardiser_.transform(X), self.output_standardiser_.transform(Y)
-            self.model_ = model_with_runs(self, *standard, num_steps)
-            self.model_.num_prediction_samples = self.num_prediction_samples
+            take_in(self, inputs[succeeded], columns[succeeded], num_steps)
         return self
 
     def predict(

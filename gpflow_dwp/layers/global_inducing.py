@@ -11,7 +11,7 @@ import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.functions import MeanFunction
-from gpflow.inducing_variables import InducingPoints
+from gpflow.inducing_variables import InducingPoints, InducingVariables
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
 
 from gpflow_dwp.bijectors import ColumnScaledTril
@@ -144,13 +144,22 @@ def pseudo_target_parameters(
 
 def as_inducing_points(
     inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
+    name: str = "inducing_variable",
 ) -> InducingPoints:
     """Make GPflow's inducing points of a matrix.
 
     :param inducing_variable: Inducing inputs, Z, [M, D]; or inducing points, which are returned as
         they are.
-    :raises ValueError: If Z is not a matrix of finite numbers.
+    :param name: What it is called in messages.
+    :raises ValueError: If Z is not a matrix of finite numbers, or what is given is another kind of
+        inducing variables.
     """
-    points = getattr(inducing_variable, "Z", inducing_variable)
-    Z = check_matrix("inducing_variable", points)
-    return inducing_variable if isinstance(inducing_variable, InducingPoints) else InducingPoints(Z)
+    if isinstance(inducing_variable, InducingVariables):
+        if type(inducing_variable) is not InducingPoints:
+            raise ValueError(
+                f"{name} must be a matrix or InducingPoints, of which kernels are covariances, got "
+                f"{type(inducing_variable).__name__}."
+            )
+        check_matrix(name, inducing_variable.Z)
+        return inducing_variable
+    return InducingPoints(check_matrix(name, inducing_variable))

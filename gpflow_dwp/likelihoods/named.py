@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gpflow.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
@@ -80,7 +81,7 @@ def name_of_likelihood(likelihood: Likelihood) -> str:
     """Return the name by which a likelihood can be asked for; of others that of their class."""
     if isinstance(likelihood, HeteroskedasticGaussian):
         return "heteroskedastic"
-    if isinstance(likelihood, WarpedGaussian):
+    if is_known(likelihood, WarpedGaussian):
         warp = likelihood.warp
         bends = not isinstance(warp, SinhArcsinh) or bool(warp.trainable_parameters)
         if not isinstance(likelihood, WarpedStudentT):
@@ -88,7 +89,7 @@ def name_of_likelihood(likelihood: Likelihood) -> str:
         return "warped_student_t" if bends else "student_t"
     if is_noise_free(likelihood):
         return "noise_free"
-    return "gaussian" if isinstance(likelihood, Gaussian) else type(likelihood).__name__
+    return "gaussian" if is_known(likelihood, Gaussian) else type(likelihood).__name__
 
 
 def is_noise_free(likelihood: Likelihood) -> bool:

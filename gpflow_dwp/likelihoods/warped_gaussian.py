@@ -11,6 +11,7 @@ from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.quadrature.gauss_hermite import gh_points_and_weights
 from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
+from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["QUADRATURE_POINTS", "Warp", "WarpedGaussian", "unwarped_moments", "warp_of"]
@@ -127,4 +128,4 @@ def warp_of(likelihood: Likelihood) -> Warp | None:
     It brings observations to the scale of the likelihood's functions. None of one that is no
     :class:`WarpedGaussian`.
     """
-    return likelihood.warp if isinstance(likelihood, WarpedGaussian) else None
+    return likelihood.warp if is_known(likelihood, WarpedGaussian) else None

@@ -46,6 +46,8 @@ def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
     of_kinds = (accepted for kind, accepted in _ACCEPTED.items() if isinstance(likelihood, kind))
     if (accepted := next(of_kinds, None)) is not None:
         return accepted
+    if isinstance(likelihood, likelihoods.SwitchedLikelihood):
+        return _switched(likelihood)
     if isinstance(likelihood, likelihoods.Ordinal):
         return _whole_numbers(int(likelihood.num_bins))
     if isinstance(likelihood, likelihoods.Softmax | likelihoods.MultiClass):
@@ -59,14 +61,15 @@ def observes_entries(likelihood: Likelihood) -> bool:
 
     Single entries may then be missing; of others, whole rows.
     """
-    # A gamma posterior has no density at one precision.
+    # A gamma posterior has no density at one precision, and a switch is no function's.
+    others = GammaGaussian, likelihoods.SwitchedLikelihood
     is_scalar = isinstance(likelihood, likelihoods.ScalarLikelihood)
-    return is_scalar and not isinstance(likelihood, GammaGaussian)
+    return is_scalar and not isinstance(likelihood, others)
 
 
 def count_functions(likelihood: Likelihood, num_columns: int) -> int:
     """Return Q, the latent functions that a likelihood needs for observations of P columns."""
-    return int(likelihood.latent_dim or num_columns)
+    return int(likelihood.latent_dim or num_columns - _num_switches(likelihood))
 
 
 def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None:
@@ -75,7 +78,30 @@ def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None
     :param num_outputs: Number of latent functions, Q; None where that is not known.
     """
     own = accepted_observations(likelihood).num_columns
-    return num_outputs if own is None and likelihood.latent_dim is None else own
+    if own is None and likelihood.latent_dim is None and num_outputs is not None:
+        return num_outputs + _num_switches(likelihood)
+    return own
+
+
+def _num_switches(likelihood: Likelihood) -> int:
+    """Columns of observations that say which of a likelihood's parts a row has."""
+    return int(isinstance(likelihood, likelihoods.SwitchedLikelihood))
+
+
+def _switched(likelihood: likelihoods.SwitchedLikelihood) -> AcceptedObservations:
+    parts = [accepted_observations(each) for each in likelihood.likelihoods]
+
+    def accepts(Y: tf.Tensor) -> tf.Tensor:
+        values, index = Y[:, :-1], Y[:, -1:]
+        known = [
+            tf.equal(index, float(number)) & part.accepts(values)
+            for number, part in enumerate(parts)
+        ]
+        every = tf.reduce_any(tf.stack(known), axis=0)
+        return tf.concat([every, tf.reduce_any(every, axis=1, keepdims=True)], axis=1)
+
+    index = f"the index of a likelihood, 0 to {len(parts) - 1}, in the last column"
+    return AcceptedObservations(f"what each row's likelihood takes, and {index},", accepts)
 
 
 def _is_whole(Y: tf.Tensor) -> tf.Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,14 @@ class Architecture:
     jitter: float | None = None
     protocol: ModelProtocol = "fast"
     seed: int = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Architecture:
+        """Take fields by name, as builders do, and refuse others by a :class:`TypeError`."""
+        names = [field.name for field in fields(cls)]
+        for name in given.keys() - names:
+            raise TypeError(f"{name} is no argument of a builder, which takes {', '.join(names)}.")
+        return cls(**given)
 
     def __post_init__(self) -> None:
         check_choice(get_args(ModelProtocol), protocol=self.protocol)

@@ -22,6 +22,7 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
 )
 from gpflow_dwp.likelihoods import WarpedStudentT
+from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models.architecture import Architecture, OutputPosterior
@@ -150,7 +151,7 @@ def suitable_output(
     :param batch_size: Rows of a minibatch; None for all.
     """
     whole = batch_size is None and num_data <= _LARGEST_REGRESSION
-    has_one_noise = isinstance(likelihood, gpflow.likelihoods.Gaussian) and any(
+    has_one_noise = is_known(likelihood, gpflow.likelihoods.Gaussian) and any(
         isinstance(given, gpflow.Parameter) for given in (likelihood.variance, likelihood.scale)
     )
     return "regression" if whole and has_one_noise else "pseudo_targets"
@@ -185,7 +186,7 @@ def _against_regression(
     kernel: str | Kernel | Sequence[str | Kernel],
 ) -> str:
     """Why the output cannot be a regression on the data; "" where it can."""
-    if not isinstance(likelihood, gpflow.likelihoods.Gaussian):
+    if not is_known(likelihood, gpflow.likelihoods.Gaussian):
         return f"for a likelihood that is not Gaussian ({type(likelihood).__name__})"
     kernels = kernel if isinstance(kernel, Sequence) else [kernel]
     if any(isinstance(each, MultioutputKernel) for each in kernels):

@@ -70,7 +70,7 @@ def build_deep_wishart_process(
         expected_log_ratio=not of_papers if expected_log_ratio is None else expected_log_ratio,
         **of_layers,
     )
-    return assemble(DeepWishartProcess, layer, data, depth, Architecture(**fields), width=width)
+    return assemble(DeepWishartProcess, layer, data, depth, Architecture.of(fields), width=width)
 
 
 def build_deep_gaussian_process(
@@ -105,7 +105,7 @@ def build_deep_gaussian_process(
             **options,
         )
 
-    return assemble(DeepGaussianProcess, layer, data, depth, Architecture(**fields), width=width)
+    return assemble(DeepGaussianProcess, layer, data, depth, Architecture.of(fields), width=width)
 
 
 def build_deep_inverse_wishart_process(
@@ -135,5 +135,5 @@ def build_deep_inverse_wishart_process(
         )
 
     return assemble(
-        DeepInverseWishartProcess, layer, data, depth, Architecture(**fields), width=None
+        DeepInverseWishartProcess, layer, data, depth, Architecture.of(fields), width=None
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
+import copy
 import functools
+import threading
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
@@ -11,11 +13,13 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.keras import tf_keras
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import assert_params_false, freeze
+from gpflow.utilities import assert_params_false
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
+from gpflow_dwp.likelihoods import NormalMixture
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.predictive import (
@@ -39,8 +43,8 @@ Parts = TypeVar("Parts")
 def snapshot(parts: Parts) -> Parts:
     """Copy parts of a model, with constants in place of parameters; gradients flow through these.
 
-    In a function that is being compiled the parts are returned as they are: all of it sees the
-    parameters of one moment.
+    Keras layers and compiled functions in a kernel stay what they are, and so do their weights. In
+    a function that is being compiled all parts do: all of it sees the parameters of one moment.
 
     :param parts: A module, or a list or tuple of modules.
     """
@@ -48,7 +52,18 @@ def snapshot(parts: Parts) -> Parts:
         return parts
     holder = gpflow.Module()
     holder.parts = parts
-    return freeze(holder).parts  # type: ignore[no-any-return]
+    memo: dict[int, Any] = {}
+    for module in holder.submodules:
+        if isinstance(module, tf_keras.layers.Layer):
+            memo[id(module)] = module
+        functions = (v for v in vars(module).values() if hasattr(v, "get_concrete_function"))
+        memo |= {id(function): function for function in functions}
+    with _lock:  # the bijectors of parameters remember what they have made
+        memo |= {id(each): tf.convert_to_tensor(each) for each in holder.parameters}
+    return copy.deepcopy(parts, memo)
+
+
+_lock = threading.Lock()
 
 
 class MixturePosterior(abc.ABC):
@@ -63,8 +78,8 @@ class MixturePosterior(abc.ABC):
     All methods raise a :class:`ValueError` for inputs that are no finite matrix with D columns.
     ``full_cov`` of what observations do and ``full_output_cov`` raise a NotImplementedError.
 
-    A posterior keeps the parameters that the model had, whatever becomes of the model: make another
-    one after training on.
+    A posterior keeps the parameters that the model had, whatever becomes of the model, but for the
+    weights of Keras layers: make another one after training on.
 
     :param likelihood: The likelihood, of constants: see :func:`snapshot`.
     :param num_inputs: Number of input columns, D.
@@ -75,7 +90,10 @@ class MixturePosterior(abc.ABC):
     :param num_distinct: How many of them differ; None for all.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
     :param mixing: W, [Q, L], of a posterior whose outputs mix L functions.
+    :ivar is_kept: Whether all predictions are compiled, and not those of long inputs alone.
     """
+
+    is_kept = False
 
     def __init__(
         self,
@@ -151,8 +169,10 @@ class MixturePosterior(abc.ABC):
         :return: Mean and variance, [S, N, P] or [K S, N, P] each.
         """
 
+        is_mixture = isinstance(self.likelihood, NormalMixture)
+
         def observe(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            if not isinstance(self.likelihood, WarpedGaussian | NormalMixture):
+            if not is_mixture and warp_of(self.likelihood) is None:
                 return self._observe(X)
             return warped_moments(self.likelihood, X, *self._propagate(X))
 
@@ -294,13 +314,17 @@ class MixturePosterior(abc.ABC):
         if num_points is None or tf.is_tensor(self.num_samples):
             return predict(*rows)
         size = max(1, _MAX_BLOCK_SIZE // (self._num_distinct * self._num_inducing))
-        if num_points <= size:
+        if num_points <= size and not self.is_kept:
             return predict(*rows)
-        if name not in self._compiled:
+        compiled = self._compiled.get(name)
+        if compiled is None:
             signature = [tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in rows]
-            self._compiled[name] = tf.function(predict, input_signature=signature, autograph=False)
+            traced = tf.function(predict, autograph=False).get_concrete_function(*signature)
+            compiled = self._compiled.setdefault(name, traced)
+        if num_points <= size:
+            return compiled(*rows)
         blocks = [
-            self._compiled[name](*(part[start : start + size] for part in rows))
+            compiled(*(part[start : start + size] for part in rows))
             for start in range(0, num_points, size)
         ]
         return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *blocks)

@@ -17,6 +17,7 @@ from gpflow_dwp.likelihoods import (
     WarpedGaussian,
     WarpedStudentT,
 )
+from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.random import normal, split_seed, uniform
 
 __all__ = ["sample_observations"]
@@ -30,7 +31,8 @@ def sample_observations(
 
     Observations are as in training data: labels from 0, [S, N, 1], of classifiers.
 
-    :param likelihood: One of GPflow's or of this package's, or one that inherits from them.
+    :param likelihood: One of GPflow's or of this package's; or one of the user's that says how, by
+        a method ``sample_observations(X, F, seed)``, from X [N, D] and F [N, Q] to [N, P].
     :param X: Inputs, which a likelihood may read, [N, D].
     :param functions: Draws of f, [S, N, Q].
     :param seed: A stateless seed, [2].
@@ -38,18 +40,23 @@ def sample_observations(
     """
     shape = tf.shape(functions)
     rows = tf.reshape(functions, [-1, functions.shape[-1]])
-    drawn = _sample(likelihood, tf.tile(X, [shape[0], 1]), rows, seed)
+    draw = _sample if is_known(likelihood, Likelihood) else _sample_itself
+    drawn = draw(likelihood, tf.tile(X, [shape[0], 1]), rows, seed)
     unfolded = tf.reshape(drawn, tf.concat([shape[:2], tf.shape(drawn)[1:]], axis=0))
     return tf.cast(unfolded, functions.dtype)
 
 
-@singledispatch
-def _sample(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    """Draw one observation for each row, [N, P], from X [N, D] and F [N, Q]."""
+def _sample_itself(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    if hasattr(likelihood, "sample_observations"):
+        return likelihood.sample_observations(X, F, seed)
     raise NotImplementedError(
         f"Observations of the likelihood {type(likelihood).__name__} cannot be drawn; its latent "
         "functions can, with predict_f_samples."
     )
+
+
+# One observation for each row, [N, P], from X [N, D] and F [N, Q].
+_sample = singledispatch(_sample_itself)
 
 
 @_sample.register(likelihoods.Gaussian)

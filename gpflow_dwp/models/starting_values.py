@@ -11,10 +11,10 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.accepted_observations import count_functions
-from gpflow_dwp.validation import check_matrix
 
 __all__ = [
     "initial_inducing",
@@ -35,7 +35,7 @@ def initial_inducing(
     """Choose inducing inputs, [M, D], and observations for them, [M, P]."""
     Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
     if not isinstance(inducing, str):
-        Z = check_matrix("inducing", getattr(inducing, "Z", inducing))
+        Z = as_inducing_points(inducing, "inducing").Z.numpy()
         if Z.shape[1] != X.shape[1]:
             raise ValueError(
                 f"inducing must have {X.shape[1]} columns, as X has, got shape {list(Z.shape)}."
@@ -66,6 +66,8 @@ def initial_precision(likelihood: Likelihood) -> float:
             return float(np.mean(scale.numpy() ** -2))
         if isinstance(variance, gpflow.Parameter):
             return float(np.mean(1.0 / variance.numpy()))
+    if isinstance(likelihood, gpflow.likelihoods.SwitchedLikelihood):
+        return float(np.mean([initial_precision(each) for each in likelihood.likelihoods]))
     return float(np.exp(-4.0))
 
 
@@ -84,6 +86,10 @@ def initial_pseudo_targets(likelihood: Likelihood, observations: Array) -> Array
     if isinstance(likelihood, lik.Softmax | lik.MultiClass):
         classes = np.arange(likelihood.latent_dim or 1)
         return 2.0 * (observations == classes) - 1.0
+    if isinstance(likelihood, lik.SwitchedLikelihood):
+        values, index = observations[:, :-1], observations[:, -1:]
+        parts = [initial_pseudo_targets(each, values) for each in likelihood.likelihoods]
+        return np.select([index == number for number in range(len(parts))], parts)
     num_functions = count_functions(likelihood, observations.shape[1])
     return np.zeros((len(observations), num_functions))
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
+from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.models import KERNELS
 from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
@@ -91,7 +92,7 @@ class Choice:
             check_choice(KERNELS, kernel=self.kernel)
         if not isinstance(self.likelihood, Likelihood):
             check_choice((*get_args(LikelihoodName), "auto"), likelihood=self.likelihood)
-        if isinstance(self.likelihood, Gaussian):
+        elif is_known(self.likelihood, Gaussian):
             raise ValueError(
                 'likelihood must be a name where the noise is Gaussian, such as "gaussian" or '
                 '"noise_free", got an object.'

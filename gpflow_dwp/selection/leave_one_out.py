@@ -16,6 +16,7 @@ from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
+from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.predictive import warped_moments
@@ -141,9 +142,10 @@ def leave_one_out(
     :raises ValueError: If the output layer is another.
     """
     output = model.output_layer
-    if not isinstance(output, RegressionGPLayer):
+    if not (isinstance(output, RegressionGPLayer) and is_known(model.likelihood, Gaussian)):
         raise ValueError(
-            f"model must have a RegressionGPLayer as its output layer, got {type(output).__name__}."
+            "model must have a RegressionGPLayer as its output layer and Gaussian noise, got "
+            f"{type(output).__name__} and {type(model.likelihood).__name__}."
         )
     K, C, diagonal, targets = (
         part.numpy()

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.utilities import freeze
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.files import check_can_be_made, sync, sync_tree
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import count_columns
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance, check_integers
 
@@ -77,7 +76,7 @@ def export_model(
         raise FileExistsError(f"{directory} exists; name a directory that is new.")
     directory.parent.mkdir(parents=True, exist_ok=True)
     check_can_be_made(directory)
-    constant = freeze(model)
+    constant = snapshot(model)
     units = RawUnits(constant, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples
     check_integers(num_samples=num_samples)
@@ -86,6 +85,7 @@ def export_model(
     functions = _functions(constant, units, num_samples, seed)
     for name, function in functions.items():
         setattr(program, name, function)
+    program.weights = [*constant.variables]  # of Keras layers in kernels: all others are constants
 
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # what a killed export left

@@ -126,6 +126,7 @@ def fit(
     """
     check_process()
     check_instance(VariationalModel, model=model)
+    _check_objective(model)
     warn_if_unsaved(model)
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
@@ -194,6 +195,16 @@ def fit(
         last.run(1)
     _warn_of_collapse(model, history)
     return history
+
+
+def _check_objective(model: VariationalModel) -> None:
+    for name in ("elbo", "maximum_log_likelihood_objective"):
+        if getattr(type(model), name) is not getattr(VariationalModel, name):
+            raise ValueError(
+                f"model must not override {name}, which fit does not call, got "
+                f"{type(model).__name__}: override elbo_terms, whose weighted sum is maximised, or "
+                "minimise training_loss_closure(data) in a loop of your own."
+            )
 
 
 def _warn_of_collapse(model: VariationalModel, history: TrainingHistory) -> None:

@@ -121,7 +121,8 @@ class CompiledLoop:
     failed: bool = dataclasses.field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.optimizer, _OPTIMIZERS):
+        is_natural = isinstance(self.optimizer, gpflow.optimizers.NaturalGradient)
+        if is_natural or not isinstance(self.optimizer, _OPTIMIZERS):
             raise ValueError(
                 "optimizer must be a Keras optimiser, an Adam or a NaturalGradientAdam, got "
                 f"{self.optimizer!r}."

@@ -218,6 +218,28 @@ def test_a_deep_emulator_is_told() -> None:
     np.testing.assert_allclose(*kernels, rtol=0.2)
 
 
+def test_runs_far_outside_are_fitted_in_units_of_their_own() -> None:
+    """Catches the scale of the first runs, in which later ones are noise, and lost arguments."""
+    X = design(SQUARE, 40)
+    fitted = single_layer(0.02 * X[:6], ridge(0.02 * X[:6]), warm_start=True)
+    fitted.tell(X, ridge(X))
+    anew = single_layer(np.concatenate([0.02 * X[:6], X]), ridge(np.concatenate([0.02 * X[:6], X])))
+    np.testing.assert_array_equal(fitted.input_standardiser_.scale, anew.input_standardiser_.scale)
+    np.testing.assert_allclose(fitted.predict(X), anew.predict(X), atol=1e-3)
+
+
+@pytest.mark.usefixtures("eager")
+def test_noise_that_depends_on_inputs_is_told_and_left_out() -> None:
+    """Catches a model without a regression's rows, for which each of the two ended in an error."""
+    X = design(SQUARE, 12)
+    noisy = single_layer(X, hill(X), likelihood="heteroskedastic", num_steps=20, num_inducing=8)
+    left_out = emulation.leave_one_out(noisy)
+    np.testing.assert_array_equal(left_out.observed, hill(X))
+    assert (left_out.std > 0.5 * noisy.predict(X, return_std=True)[1]).all()
+    assert noisy.tell(X[:2] + 0.01, hill(X[:2] + 0.01)).model_.num_data == 14
+    assert len(emulation.leave_one_out(noisy).crps) == 14
+
+
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("is_anew", [False, True])
 def test_the_better_of_two_starts_is_kept(is_anew: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import copy
 import io
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gpflow
@@ -161,6 +162,23 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
     slope = (ends.cdf((near + step)[:, None]) - ends.cdf((near - step)[:, None]))[:, 0] / (2 * step)
     np.testing.assert_allclose(np.exp(regressor.predict_log_density(X, near)), slope, rtol=1e-4)
     np.testing.assert_array_equal(again.predict_quantiles(X, [0.1, 0.8]), quantiles)
+
+
+def test_predictions_of_threads_are_those_of_one_and_follow_the_model() -> None:
+    """Catches bijectors that threads share, draws that are made at each call, and old ones."""
+    regressor = DeepWishartRegressor(**{**SMALL, "depth": 2, "num_steps": 2}).fit(X, Y)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: regressor.predict(X, return_std=True), range(12)))
+    for mean, std in found[1:]:
+        np.testing.assert_array_equal(mean, found[0][0])
+        np.testing.assert_array_equal(std, found[0][1])
+    posterior = regressor._posterior()
+    assert regressor._posterior() is posterior
+
+    model = regressor.model_
+    model.layers[0].kernel.variance.assign(3.0 * model.layers[0].kernel.variance)
+    assert regressor._posterior() is not posterior
+    assert not np.allclose(regressor.predict(X), found[0][0])
 
 
 @pytest.mark.usefixtures("eager")

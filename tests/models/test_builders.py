@@ -246,6 +246,10 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
         ({"kernel": [gpflow.kernels.Linear()]}, "kernel must hold depth=2 kernels, got 1"),
         ({"inducing": X[:, :1]}, r"inducing must have 2 columns, as X has, got shape \[12, 1\]"),
         (
+            {"inducing": gpflow.inducing_variables.Multiscale(X[:3], np.ones((3, 2)))},
+            "inducing must be a matrix or InducingPoints, .* got Multiscale",
+        ),
+        (
             {"mean_function": 5, "depth": 1},
             "mean_function must be an instance of MeanFunction, got int",
         ),
@@ -261,3 +265,35 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
 def test_refusals(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(**arguments)
+
+
+DATA = toy_data()
+
+
+class Tobit(gpflow.likelihoods.Gaussian):
+    """Has another density than the class that it inherits from."""
+
+
+def test_a_class_of_the_users_is_not_the_one_that_it_inherits_from() -> None:
+    """Catches a regression on observations that are not Gaussian."""
+    model = build_deep_wishart_process(DATA, depth=1, likelihood=Tobit(), num_inducing=5)
+    assert isinstance(model.output_layer, GlobalInducingGPLayer)
+    with pytest.raises(ValueError, match=r"^output must be 'pseudo_targets' .*\(Tobit\)"):
+        build_deep_wishart_process(DATA, depth=1, likelihood=Tobit(), output="regression")
+
+
+def test_a_switched_likelihood_of_equal_parts_is_one_of_them() -> None:
+    """Catches an index that is taken for an output: a row would count twice."""
+    X, Y = DATA
+    parts = gpflow.likelihoods.Gaussian(0.1), gpflow.likelihoods.Gaussian(0.1)
+    indexed = np.hstack([Y, X[:, :1] > 0.0])
+    options = {"depth": 2, "num_inducing": 5, "output": "pseudo_targets", "seed": 0}
+    switched = gpflow.likelihoods.SwitchedLikelihood(parts)
+    model = build_deep_wishart_process((X, indexed), likelihood=switched, **options)
+    plain = build_deep_wishart_process(DATA, likelihood=parts[0], **options)
+
+    assert model.num_outputs == plain.num_outputs
+    np.testing.assert_allclose(model.elbo((X, indexed), seed=0), plain.elbo(DATA, seed=0))
+    densities = model.predict_log_density((X, indexed)), plain.predict_log_density(DATA)
+    np.testing.assert_allclose(*densities)
+    np.testing.assert_allclose(model.predict_f(X)[0], plain.predict_f(X)[0])

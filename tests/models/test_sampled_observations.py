@@ -106,9 +106,21 @@ def test_classes_have_their_probabilities(kind: Any) -> None:
     assert np.all(np.abs(shares - probabilities) < K_SIGMA * errors)
 
 
+class InflatedPoisson(likelihoods.Poisson):
+    """Has another density than the class that it inherits from."""
+
+
+class OwnDraws(InflatedPoisson):
+    def sample_observations(self, X: tf.Tensor, F: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        return tf.zeros_like(F)
+
+
 def test_a_likelihood_that_cannot_be_drawn_from_is_named() -> None:
-    with pytest.raises(NotImplementedError, match="of the likelihood Exponential cannot"):
-        draw(likelihoods.Exponential(), F, num_draws=2)
+    for likelihood in (likelihoods.Exponential(), InflatedPoisson()):
+        name = type(likelihood).__name__
+        with pytest.raises(NotImplementedError, match=f"of the likelihood {name} cannot"):
+            draw(likelihood, F, num_draws=2)
+    assert not draw(OwnDraws(), F, num_draws=2).any()
 
 
 DATA = toy_data()

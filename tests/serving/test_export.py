@@ -12,12 +12,13 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from gpflow.keras import tf_keras
 from model_reference import randomise, tiny_model, toy_data
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
-from gpflow_dwp.models import build_deep_inverse_wishart_process
+from gpflow_dwp.models import build_deep_inverse_wishart_process, build_deep_wishart_process
 from gpflow_dwp.serving import export_model
 
 X, Y = toy_data(num_outputs=2)
@@ -236,6 +237,37 @@ def test_later_training_does_not_change_what_was_exported(tmp_path: Path) -> Non
     np.testing.assert_allclose(program.predict_f(XNEW)["mean"], mean, rtol=1e-10)
     # The model's number of draws is the default.
     assert program.sample(XNEW)["samples"].shape == (4, 7, 1)
+
+
+class OfNet(gpflow.kernels.Kernel):
+    """Of the outputs of a Keras net, by a compiled function."""
+
+    def __init__(self, net: Any) -> None:
+        super().__init__()
+        self.base, self.net = gpflow.kernels.SquaredExponential(), net
+        self.outputs = tf.function(lambda X: net(X))
+
+    def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
+        return self.base(self.outputs(X), None if X2 is None else self.outputs(X2))
+
+    def K_diag(self, X: tf.Tensor) -> tf.Tensor:
+        return self.base(self.outputs(X), full_cov=False)
+
+
+def test_a_net_in_a_kernel_has_gradients_and_is_exported(tmp_path: Path) -> None:
+    """Catches copies of nets, whose gradients are None, and functions that cannot be copied."""
+    net = tf_keras.Sequential([tf_keras.layers.Dense(2, dtype="float64")])
+    net(XNEW)
+    model = build_deep_wishart_process(toy_data(), 2, kernel=[OfNet(net), "Matern52"], seed=0)
+    with tf.GradientTape() as tape:
+        mean, _ = model.predict_f(XNEW, num_samples=3)
+    kernel, _ = tape.gradient(mean, net.trainable_variables)
+    assert np.abs(kernel).max() > 1e-6
+
+    export_model(model, tmp_path / "model", num_samples=3)
+
+    program = tf.saved_model.load(tmp_path / "model")
+    np.testing.assert_allclose(program.predict_f(XNEW)["mean"], mean, rtol=1e-8)
 
 
 def test_what_is_there_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -168,3 +168,13 @@ def test_xla_takes_the_steps_of_plain_mode() -> None:
 
     np.testing.assert_allclose(history.data_term, expected.data_term, rtol=1e-6)
     np.testing.assert_allclose(history.log_ratios, expected.log_ratios, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["elbo", "maximum_log_likelihood_objective"])
+def test_an_objective_that_fit_would_pass_over_is_refused(name: str) -> None:
+    """Catches a class with an objective of its own that is trained on another one."""
+    own = type("Own", (DeepWishartProcess,), {name: lambda self, data: tf.zeros([])})
+    model = tiny_model(1)
+    model = own(model.layers, model.likelihood, model.inducing_variable, num_data=8)
+    with pytest.raises(ValueError, match=f"^model must not override {name}, .* got Own: override"):
+        fit(model, DATA, 1)
