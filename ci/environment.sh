@@ -52,6 +52,29 @@ check_environment() {
     fi
 }
 
+# The names of what an extra lacks, by the pinned versions; nothing is installed.
+needed_by() {
+    local versions="$notes/versions.txt" report="$notes/report.json"
+    sed -e '/^ /d' -e 's/ *\\$//' "$pins" >"$versions"
+    pip install --quiet --dry-run --report "$report" --constraint "$versions" \
+        --no-build-isolation --editable "${root}[$1]" >&2
+    python - "$report" <<'PYTHON'
+import json, re, sys
+
+names = {each["metadata"]["name"] for each in json.load(open(sys.argv[1]))["install"]}
+print(*sorted(re.sub("[-_.]+", "-", name).lower() for name in names - {"gpflow-dwp"}))
+PYTHON
+}
+
+# Install packages by name: archives whose hashes are not those that are pinned are refused.
+install_pinned() {
+    awk -v names=" $* " '/^[^ #]/ { split($1, part, "=="); on = index(names, " " part[1] " ") } on' \
+        "$pins" | sed '/^gpflow==/s/ ;[^\\]*/ /' >"$notes/requirements.txt"
+    if [[ -s "$notes/requirements.txt" ]]; then
+        pip install --quiet --require-hashes --no-deps --requirement "$notes/requirements.txt"
+    fi
+}
+
 make_environment() {
     local extra="$1" notes="$environment/.gpflow-dwp" python description
 
@@ -85,11 +108,13 @@ make_environment() {
     if [[ ! -e "$notes/has-$extra" ]]; then
         touch "$notes/installing"
         # setuptools first: building the editable install with it fetches nothing that is not pinned.
-        pip install --quiet --constraint "$pins" setuptools wheel
-        pip install --quiet --constraint "$pins" --no-build-isolation --editable "${root}[$extra]"
+        install_pinned setuptools wheel
+        # shellcheck disable=SC2046
+        install_pinned $(needed_by "$extra")
+        pip install --quiet --no-deps --no-build-isolation --editable "${root}[$extra]"
         # On Python 3.13 pyproject.toml leaves GPflow to a command of its own, which ignores its numpy < 2.
         if ! python -c 'import gpflow' 2>/dev/null; then
-            pip install --quiet --no-deps "$(grep -o '^gpflow==[0-9.]*' "$pins")"
+            install_pinned gpflow
         fi
         check_environment
         touch "$notes/has-$extra"

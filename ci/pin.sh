@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Write the two pinned sets anew, each for several Python versions at once:
+# Write the two pinned sets anew, with hashes, each for several Python versions at once:
 #   requirements-newest.txt   the newest version of everything that fits together
 #   requirements-oldest.txt   the oldest version that pyproject.toml allows of what it names
+# and requirements-release.txt, the tools of the release.
 # Without the extra rivals, whose packages hold pandas below 3 for all others.
 # Needs uv (pip install uv). Run ci/test.sh with both sets afterwards.
 set -euo pipefail
@@ -29,9 +30,14 @@ pin() {
         echo "# Every dependency of every extra of gpflow-dwp but peers and rivals, for CPython 3.10 to 3.$newest_python; CPU wheels on Linux."
         # Peers bring PyTorch, gigabytes that nothing else needs.
         uv export --quiet --frozen --all-extras --no-extra peers --no-emit-project \
-            --no-hashes --no-annotate --no-header
+            --no-annotate --no-header
     } >"$root/ci/requirements-$name.txt"
 }
 
+{
+    echo "# Made by ci/pin.sh with $(uv --version | cut -d' ' -f1,2): what ci/release.sh builds and checks with, for CPython 3.10 and later."
+    printf 'build\ntwine\nsetuptools\nwheel\n' | uv pip compile - --quiet --generate-hashes --universal \
+        --python-version 3.10 --no-annotate --no-header
+} >"$root/ci/requirements-release.txt"
 pin newest highest 13
 pin oldest lowest-direct 12 # no TensorFlow before 2.20 has wheels for 3.13

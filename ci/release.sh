@@ -25,11 +25,11 @@ fi
 ref="$(git -C "$root" describe --tags --exact-match 2>/dev/null || git -C "$root" rev-parse HEAD)"
 
 "$python" -m venv "$work/tools"
-"$work/tools/bin/python" -m pip install --quiet build twine
+"$work/tools/bin/python" -m pip install --quiet --require-hashes --requirement "$root/ci/requirements-release.txt"
 # From a copy of what is committed, so that nothing else gets in.
 git -C "$root" archive HEAD | tar -x -C "$work" --one-top-level=source
 "$work/tools/bin/python" "$root/ci/describe.py" "$work/source" "$url" "$ref"
-"$work/tools/bin/python" -m build --outdir "$work/dist" "$work/source"
+"$work/tools/bin/python" -m build --no-isolation --outdir "$work/dist" "$work/source"
 "$work/tools/bin/python" -m twine check --strict "$work"/dist/*
 mkdir -p "$root/dist"
 cp "$work"/dist/* "$root/dist"
