@@ -213,7 +213,7 @@ class _Builder:
         count = sum(sizes) ** 2
         if name.endswith(".LocalInducingGPLayer"):
             points = arguments["inducing_variable"]
-            count = len(getattr(points, "Z", points)) ** 2 * sizes[-1]
+            count = np.shape(getattr(points, "Z", points))[0] ** 2 * sizes[-1]
         if name == "gpflow.functions.Polynomial":  # which has all monomials
             degree = arguments["degree"]
             count *= min(degree + 1, _ROOM) ** min(arguments.get("input_dim", 1), 32)
