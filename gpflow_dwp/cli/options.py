@@ -33,6 +33,9 @@ _Likelihood = Literal[
     "gaussian", "noise_free", "warped", "student_t", "warped_student_t", "heteroskedastic"
 ]
 _Kernel = Literal[
+    "AdditiveMatern32",
+    "AdditiveMatern52",
+    "AdditiveSquaredExponential",
     "ArcCosine",
     "Exponential",
     "Matern12",

@@ -17,6 +17,7 @@ from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, select_model
 from gpflow_dwp.selection.choice import OF_MODELS
 from gpflow_dwp.selection.deepening import start_at_smaller
@@ -72,7 +73,7 @@ def _model_of_runs(
     layer = old.output_layer
     as_before = {name: getattr(estimator, name) for name in OF_MODELS if name != "inducing"}
     as_before["width"] = old.hidden_layers[0].df if old.hidden_layers else None
-    likelihood, kernel = old.likelihood, type(layer.kernel).__name__
+    likelihood, kernel = old.likelihood, kernel_name(old.layers[0].kernel)
     variance = likelihood.variance if type(likelihood) is Gaussian else None
     has_one_noise = isinstance(variance, Parameter) and variance.shape.rank == 0
     is_deep = bool(old.hidden_layers)

@@ -8,16 +8,23 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, Linear, Sum
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
+from gpflow_dwp.kernels.additive import is_of_one_input
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["RandomFunctions", "sample_random_functions"]
+__all__ = [
+    "RandomFunctions",
+    "RandomLines",
+    "RandomWaves",
+    "SumOfFunctions",
+    "sample_random_functions",
+]
 
 # Degrees of freedom of the t distribution that is each kernel's spectral density (Rasmussen and
 # Williams, 2006, equation 4.15); None for a Gaussian.
@@ -30,8 +37,15 @@ _DEGREES: dict[type[Kernel], int | None] = {
 }
 
 
-class RandomFunctions(NamedTuple):
+# A function of one of several inputs is a smaller part of a sum, and has no fewer waves than these.
+_LEAST_FEATURES = 50
+
+
+class RandomWaves(NamedTuple):
     """S times Q functions, each a sum of F waves.
+
+    Like those below, from points, [S, N, D], or [1, N, D] where all are wanted at the same, to
+    values, [S, N, Q].
 
     :param kernel: Scales the inputs.
     :param frequencies: Of the waves, in units of inverse lengthscales, [S, F, D].
@@ -46,14 +60,44 @@ class RandomFunctions(NamedTuple):
 
     @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
-        """Evaluate the functions.
-
-        :param X: Points, [S, N, D], or [1, N, D] where all functions are wanted at the same.
-        :return: [S, N, Q].
-        """
+        """Evaluate the functions."""
         scaled = self.kernel.slice(X, None)[0] / self.kernel.lengthscales
         angles = tf.matmul(scaled, self.frequencies, transpose_b=True) + self.phases[:, None, :]
         return tf.matmul(tf.cos(angles), self.weights)
+
+
+class RandomLines(NamedTuple):
+    """S times Q linear functions.
+
+    :param kernel: Chooses columns.
+    :param slopes: [S, D, Q].
+    """
+
+    kernel: Linear
+    slopes: tf.Tensor
+
+    @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
+    def __call__(self, X: tf.Tensor) -> tf.Tensor:
+        """Evaluate the functions."""
+        return tf.matmul(self.kernel.slice(X, None)[0], self.slopes)
+
+
+class SumOfFunctions(NamedTuple):
+    """Sums of functions that do not depend on each other.
+
+    :param kernel: The sum of kernels.
+    :param parts: Functions of each.
+    """
+
+    kernel: Sum
+    parts: tuple[RandomFunctions, ...]
+
+    def __call__(self, X: tf.Tensor) -> tf.Tensor:
+        """Evaluate the functions."""
+        return tf.add_n([part(X) for part in self.parts])
+
+
+RandomFunctions = RandomWaves | RandomLines | SumOfFunctions
 
 
 def sample_random_functions(
@@ -65,15 +109,16 @@ def sample_random_functions(
     num_features: int,
     seed: int | Seed | None,
 ) -> RandomFunctions:
-    """Draw functions from the Gaussian process with a stationary kernel.
+    """Draw functions from the Gaussian process with a stationary or linear kernel, or their sum.
 
     Each function is Σ_j √(2σ²/F) w_j cos(ω_jᵀ x/ℓ + b_j), with w_j ~ N(0, 1), b_j uniform on
     [0, 2π), and ω_j from the kernel's spectral density (Rahimi and Recht, 2007). All S draws have
     frequencies of their own, so that over them the covariance is the kernel's, however small F;
-    the Q functions of one draw share them.
+    the Q functions of one draw share them. Of a sum each part has functions of its own.
 
-    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32``, ``Matern52`` or
-        ``SeparableMatern52``. The functions are of its parameters' dtype.
+    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32``, ``Matern52``,
+        ``SeparableMatern52``, ``Linear``, or a ``Sum`` of these. The functions are of its
+        parameters' dtype.
     :param num_inputs: Number of input columns, D.
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
@@ -83,16 +128,36 @@ def sample_random_functions(
     :raises ValueError: If a number is not a positive integer, the kernel is not for D columns, or
         ``seed`` is none.
     """
-    if type(kernel) not in _DEGREES:
-        names = ", ".join(cls.__name__ for cls in _DEGREES)
+    if type(kernel) is Sum:
+        singles = sum(map(is_of_one_input, kernel.kernels))
+        of_one = max(_LEAST_FEATURES, num_features // max(singles, 1))
+        seeds = split_seed(as_seed(seed), len(kernel.kernels))
+        parts = [
+            sample_random_functions(
+                part,
+                num_inputs,
+                num_functions,
+                num_samples=num_samples,
+                num_features=min(num_features, of_one) if is_of_one_input(part) else num_features,
+                seed=seeds[index],
+            )
+            for index, part in enumerate(kernel.kernels)
+        ]
+        return SumOfFunctions(kernel, tuple(parts))
+    if type(kernel) not in (*_DEGREES, Linear):
+        names = ", ".join([*(cls.__name__ for cls in _DEGREES), "Linear", "Sum"])
         raise UnsupportedKernelError(
             f"Functions can be drawn from the kernels {names}, not from {type(kernel).__name__}."
         )
     check_integers(num_inputs=num_inputs, num_functions=num_functions)
     check_integers(num_samples=num_samples, num_features=num_features)
     check_input_kernel(kernel, num_inputs)
-    degrees, dtype = _DEGREES[type(kernel)], kernel.variance.dtype
+    dtype = kernel.variance.dtype
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
+    if type(kernel) is Linear:
+        slopes = normal([num_samples, active, num_functions], as_seed(seed), dtype)
+        return RandomLines(kernel, tf.sqrt(kernel.variance)[..., None] * slopes)
+    degrees = _DEGREES[type(kernel)]
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
     if degrees is not None:
@@ -102,7 +167,7 @@ def sample_random_functions(
         squares = tf.reshape(squares, [*shape[:2], num_scales, degrees])
         frequencies /= tf.sqrt(tf.reduce_mean(squares, axis=-1))
     weights = normal([num_samples, num_features, num_functions], weight_seed, dtype)
-    return RandomFunctions(
+    return RandomWaves(
         kernel,
         frequencies,
         2.0 * np.pi * uniform([num_samples, num_features], phase_seed, dtype),

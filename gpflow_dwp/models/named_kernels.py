@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -10,16 +11,27 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, Linear, Sum
 
-from gpflow_dwp.kernels import SeparableMatern52
+from gpflow_dwp.kernels import SeparableMatern52, additive_kernel
+from gpflow_dwp.kernels.additive import is_of_one_input
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["KERNELS", "make_kernels", "positive_by_exp"]
+__all__ = ["KERNELS", "base_name", "kernel_name", "make_kernels", "positive_by_exp"]
 
 _Part = TypeVar("_Part", bound=tf.Module)
 
+_OF_SUMS = {
+    f"Additive{base.__name__}": base
+    for base in (
+        gpflow.kernels.Matern32,
+        gpflow.kernels.Matern52,
+        gpflow.kernels.SquaredExponential,
+    )
+}
 KERNELS: dict[str, Callable[..., Kernel]] = {
+    name: functools.partial(additive_kernel, base) for name, base in _OF_SUMS.items()
+} | {
     kernel.__name__: kernel
     for kernel in (
         gpflow.kernels.ArcCosine,
@@ -34,7 +46,22 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
 }
 """Kernels that can be asked for by name, with relevance determination in the first layer.
 
-A separable one is of inputs: hidden layers, which have none, get the one of distances."""
+An additive one (:func:`gpflow_dwp.kernels.additive_kernel`) and a separable one are of inputs:
+hidden layers, which have none, get the one of distances."""
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """The name of a kernel in :data:`KERNELS`, or of its class where it has none there."""
+    if type(kernel) is Sum and len(kernel.kernels) > 2 and type(kernel.kernels[1]) is Linear:
+        joint, _, *singles = kernel.kernels
+        if all(type(each) is type(joint) and is_of_one_input(each) for each in singles):
+            return f"Additive{type(joint).__name__}"
+    return type(kernel).__name__
+
+
+def base_name(name: str) -> str:
+    """The name of the kernel of distances that hidden layers have."""
+    return name.removeprefix("Separable").removeprefix("Additive")
 
 
 def make_kernels(
@@ -69,7 +96,7 @@ def make_kernels(
 def _named(name: str, *lengthscales: float) -> Kernel:
     check_choice(KERNELS, kernel=name)
     if not lengthscales:
-        name = name.removeprefix("Separable")
+        name = base_name(name)
     scales = np.array(lengthscales)
     start = {"weight_variances": scales**-2.0} if name == "ArcCosine" else {"lengthscales": scales}
     return positive_by_exp(KERNELS[name](**(start if lengthscales else {})))

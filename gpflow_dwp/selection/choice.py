@@ -37,7 +37,8 @@ class Choice:
 
     :param depth: GP layers of the equivalent deep GP; "auto" for 1, or more where that pays.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for
-        a squared exponential, Matérn 5/2 or 3/2, with or without a lengthscale for each input, and
+        a squared exponential, Matérn 5/2 or 3/2, with or without a lengthscale for each input, a
+        sum of functions of single inputs (:func:`gpflow_dwp.kernels.additive_kernel`), and
         without noise a separable Matérn 5/2 in a single layer, or the first of them for a
         likelihood that is given.
     :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:

@@ -6,6 +6,7 @@ import numpy as np
 from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
 
+from gpflow_dwp.kernels.additive import parts_of
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 
 __all__ = ["make_nearly_linear", "start_at", "start_at_smaller"]
@@ -66,9 +67,10 @@ def start_at_smaller(model: DeepKernelProcess, smaller: DeepKernelProcess) -> No
 
 def make_nearly_linear(kernel: Kernel) -> None:
     """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
-    if hasattr(kernel, "lengthscales"):
-        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
-        kernel.variance.assign(_STRETCH**2 * kernel.variance)
+    for part in parts_of(kernel):
+        if hasattr(part, "lengthscales"):
+            part.lengthscales.assign(_STRETCH * part.lengthscales)
+            part.variance.assign(_STRETCH**2 * part.variance)
 
 
 def _path_in_deeper(path: str, top: int) -> str:

@@ -171,7 +171,9 @@ class Evidence:
         value += np.sum(0.5 * P * c * ((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
         by_noise = by_row_noise.sum() + 0.5 * P * np.sum(c * (1.0 - w))
         cw = c * w
-        parts: list[npt.ArrayLike] = [self._covariances.gradient(bars), 0.0]
+        log_prior, by_kernel = self._covariances.log_prior(vector[: self._size])
+        value += log_prior
+        parts: list[npt.ArrayLike] = [self._covariances.gradient(bars) + by_kernel, 0.0]
         if warp is None:
             ratio = self.steps**2 / (12.0 * noise)
             value -= 0.5 * cw.sum() * np.log1p(ratio).sum()
@@ -191,9 +193,9 @@ class Evidence:
         return float(value), np.concatenate([np.asarray(part, np.float64) for part in parts])
 
     def log_prior(self, vector: Array) -> float:
-        """The log density of the warp's parameters, up to a constant."""
-        warp = self._split(vector)[1]
-        return 0.0 if warp is None else _log_prior(warp)
+        """The log density of the kernel's and the warp's parameters, up to a constant."""
+        warp, of_kernel = self._split(vector)[1], self._covariances.log_prior(vector[: self._size])
+        return of_kernel[0] + (0.0 if warp is None else _log_prior(warp))
 
     def _split(self, vector: Array) -> tuple[float, Array | None, float, Array]:
         P, noise, rest = self.Y.shape[1], np.exp(vector[self._size]), vector[self._size + 1 :]

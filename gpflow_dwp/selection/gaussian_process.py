@@ -28,12 +28,14 @@ class GaussianProcessFit(NamedTuple):
         the noise is less than what the covariance is rounded by: what came is no fit then.
     :param trace: What is maximised, after each iteration, [T]: the same, with the log density of
         the parameters' priors.
+    :param log_prior: The log density of the parameters, up to a constant.
     :param precisions: Of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, the factor of each
         row's precision, [N]; else None.
     """
 
     elbo: float
     trace: Array
+    log_prior: float
     precisions: Array | None = None
 
 
@@ -85,16 +87,17 @@ def fit_gaussian_process(
     )
     found, trace = _maximise(evidence, max_iterations)
     evidence.assign(found)
-    elbo = trace[-1] - evidence.log_prior(found)
+    log_prior = evidence.log_prior(found)
+    elbo = trace[-1] - log_prior
     variances = np.asarray(kernel(evidence.X, full_cov=False))
     rounding = np.finfo(np.float64).eps * variances.sum()
     noise = float(np.max(tf.convert_to_tensor(likelihood.variance)))
     if not noise / counts.max() > rounding:
         elbo = -np.inf
     if not has_tails:
-        return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace))
+        return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior)
     precisions[counted] = evidence.precisions
-    return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), precisions)
+    return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior, precisions)
 
 
 def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[float]]:

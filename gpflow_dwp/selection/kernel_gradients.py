@@ -2,53 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
-from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
+from gpflow.kernels import Kernel, Linear, Sum
 from gpflow.optimizers import Scipy
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels import SeparableMatern52
+from gpflow_dwp.kernels.additive import is_of_one_input
+from gpflow_dwp.selection.kernel_shapes import (
+    LOG_LENGTHSCALE,
+    LOG_VARIANCE,
+    SHAPES,
+    Blocks,
+    Flat,
+    SingleInputs,
+)
 
 __all__ = ["Covariances", "covariances_of", "has_closed_form"]
 
-Shape = Callable[[Array], tuple[Array, Array]]
-Blocks = list[Array]
-
-
-def _squared_exponential(squared: Array) -> tuple[Array, Array]:
-    k = np.exp(-0.5 * squared)
-    return k, -0.5 * k
-
-
-def _matern32(squared: Array) -> tuple[Array, Array]:
-    r = np.sqrt(3.0 * squared)
-    decay = np.exp(-r)
-    return (1.0 + r) * decay, -1.5 * decay
-
-
-def _matern52(squared: Array) -> tuple[Array, Array]:
-    r = np.sqrt(5.0 * squared)
-    decay = np.exp(-r)
-    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
-
-
-# k(r²) / variance and its derivative by r².
-_SHAPES: dict[type[Kernel], Shape] = {
-    SquaredExponential: _squared_exponential,
-    Matern32: _matern32,
-    Matern52: _matern52,
-}
-# What standardised inputs and observations can justify.
-_LOG_LENGTHSCALE = np.log([3e-3, 1e5])
-_LOG_VARIANCE = np.log([1e-4, 1e4])
+# Of a part of a sum: it may be next to nothing.
+_LOG_VARIANCE_OF_PART = np.log([1e-8, 1e4])
 
 
 class Covariances(Protocol):
-    """Covariances of pairs of inputs, and the diagonal of those of the last input with itself."""
+    """Covariances of pairs of inputs, and the diagonal of those of the last input with itself.
+
+    :param lengthscales: Which entries of the vector are logarithms of lengthscales, [K]; of a sum
+        with functions of single inputs those of them.
+    """
+
+    lengthscales: npt.NDArray[np.bool_]
 
     def start(self) -> Array:
         """The vector of the kernel's present values."""
@@ -58,6 +47,9 @@ class Covariances(Protocol):
 
     def assign(self, vector: Array) -> None:
         """Give the kernel the values of a vector."""
+
+    def log_prior(self, vector: Array) -> tuple[float, Array]:
+        """The log density of a vector, up to a constant, and its gradient."""
 
     def blocks(self, vector: Array) -> Blocks:
         """The matrix of each pair of inputs, and the diagonal."""
@@ -71,29 +63,36 @@ def covariances_of(kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> Cova
 
     :param pairs: Inputs, [N, D] and [M, D], or batches of them, [..., N, D] and [..., M, D].
     """
+    if type(kernel) is Sum:
+        return _Sum(kernel, pairs)
+    if type(kernel) is Linear and not kernel.ard:
+        return _Linear(kernel, pairs)
     if type(kernel) is SeparableMatern52:
         return _Separable(kernel, pairs)
-    return (_Stationary if has_closed_form(kernel) else _Taped)(kernel, pairs)
+    return (_Stationary if type(kernel) in SHAPES else _Taped)(kernel, pairs)
 
 
 def has_closed_form(kernel: Kernel) -> bool:
-    """Whether covariances are of log lengthscales, then the log variance, without TensorFlow."""
-    return type(kernel) in _SHAPES or type(kernel) is SeparableMatern52
+    """Whether covariances are of log lengthscales and log variances, without TensorFlow."""
+    if type(kernel) is Sum:
+        return all(map(has_closed_form, kernel.kernels))
+    return type(kernel) in (*SHAPES, SeparableMatern52, Linear)
 
 
-class _Stationary:
+class _Stationary(Flat):
     """Of log lengthscales, one or one for each input, and of the log variance."""
 
     def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
         self.kernel, self.pairs = kernel, pairs
         self._size = int(np.size(kernel.lengthscales))
+        self.lengthscales = np.arange(self._size + 1) < self._size
 
     def start(self) -> Array:
         lengthscales = np.atleast_1d(self.kernel.lengthscales.numpy())
         return np.log(np.append(lengthscales, self.kernel.variance.numpy()))
 
     def limits(self) -> Array:
-        return np.array([_LOG_LENGTHSCALE] * self._size + [_LOG_VARIANCE])
+        return np.array([LOG_LENGTHSCALE] * self._size + [LOG_VARIANCE])
 
     def assign(self, vector: Array) -> None:
         values = np.exp(vector)
@@ -107,7 +106,7 @@ class _Stationary:
             scaled = a / self._lengthscales
             other = scaled if a is b else b / self._lengthscales
             self._distances.append(_squared_distances(scaled, other))
-        shape = _SHAPES[type(self.kernel)]
+        shape = SHAPES[type(self.kernel)]
         self._shapes = [shape(distances) for distances in self._distances]
         diagonal = np.full(len(self.pairs[-1][1]), self._variance)
         return [*(self._variance * k for k, _ in self._shapes), diagonal]
@@ -161,12 +160,98 @@ class _Separable(_Stationary):
         return np.append(by_lengthscale, by_variance)
 
 
-class _Taped:
+class _Linear(Flat):
+    """Of the log variance of a linear kernel."""
+
+    def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
+        self.kernel, self.lengthscales = kernel, np.array([False])
+        self._products = [a @ np.swapaxes(b, -1, -2) for a, b in pairs]
+        rows = pairs[-1][1]
+        rows = rows if rows.ndim == 2 else rows[:, -1]  # of a batch the last of each
+        self._products.append(np.sum(rows**2, axis=1))
+
+    def start(self) -> Array:
+        return np.log([float(self.kernel.variance.numpy())])
+
+    def limits(self) -> Array:
+        return LOG_VARIANCE[None]
+
+    def assign(self, vector: Array) -> None:
+        self.kernel.variance.assign(np.exp(vector[0]))
+
+    def blocks(self, vector: Array) -> Blocks:
+        self._variance = np.exp(vector[0])
+        return [self._variance * each for each in self._products]
+
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        each = map(np.vdot, bars, self._products)
+        return np.array([self._variance * sum(each)])
+
+
+class _Sum:
+    """Of the parts of a sum, one after the other; those of single inputs last and together."""
+
+    def __init__(self, kernel: Sum, pairs: Sequence[tuple[Array, Array]]) -> None:
+        singles = [
+            part for part in kernel.kernels if type(part) in SHAPES and is_of_one_input(part)
+        ]
+        self._parts = [
+            covariances_of(part, [_sliced(pair, part.active_dims) for pair in pairs])
+            for part in kernel.kernels
+            if part not in singles
+        ]
+        if singles:
+            self._parts.append(SingleInputs(singles, pairs))
+        self._ends = np.cumsum([len(part.start()) for part in self._parts])[:-1]
+        # Of standardised inputs. A function of one bends within about a deviation; among many there
+        # may be some that have no say.
+        found = [part.lengthscales for part in self._parts]
+        of_one = [
+            np.full(len(mask), isinstance(part, SingleInputs))
+            for part, mask in zip(self._parts, found, strict=True)
+        ]
+        self._are_lengthscales, is_single = np.concatenate(found), np.concatenate(of_one)
+        self._centre = np.log(np.where(is_single, 2.0, math.sqrt(pairs[0][0].shape[-1])))
+        self._deviation = np.where(is_single, 1.0, 2.0)
+        self.lengthscales = (
+            self._are_lengthscales & is_single if singles else self._are_lengthscales
+        )
+
+    def start(self) -> Array:
+        return np.concatenate([part.start() for part in self._parts])
+
+    def limits(self) -> Array:
+        limits = np.concatenate([part.limits() for part in self._parts])
+        limits[~self._are_lengthscales] = _LOG_VARIANCE_OF_PART
+        return limits
+
+    def assign(self, vector: Array) -> None:
+        for part, values in zip(self._parts, np.split(vector, self._ends), strict=True):
+            part.assign(values)
+
+    def blocks(self, vector: Array) -> Blocks:
+        vectors = np.split(vector, self._ends)
+        total, *others = map(lambda part, v: part.blocks(v), self._parts, vectors)
+        for blocks in others:
+            for of_sum, block in zip(total, blocks, strict=True):
+                of_sum += block
+        return total
+
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        return np.concatenate([part.gradient(bars) for part in self._parts])
+
+    def log_prior(self, vector: Array) -> tuple[float, Array]:
+        away = self._are_lengthscales * (vector - self._centre) / self._deviation
+        return -0.5 * float(away @ away), -away / self._deviation
+
+
+class _Taped(Flat):
     """Of the unconstrained values of any kernel's parameters."""
 
     def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
         self.kernel, self.pairs = kernel, pairs
         self._variables = kernel.trainable_variables
+        self.lengthscales = np.zeros(len(self.start()), bool)
 
     def start(self) -> Array:
         return Scipy.pack_tensors(self._variables).numpy().astype(np.float64)
@@ -193,6 +278,12 @@ class _Taped:
             tf.UnconnectedGradients.ZERO,
         )
         return Scipy.pack_tensors(found).numpy()
+
+
+def _sliced(pair: tuple[Array, Array], columns: Any) -> tuple[Array, Array]:
+    """Some columns of both; still one array where they were one."""
+    a, b = (each[..., columns] for each in pair)
+    return (a, a) if pair[0] is pair[1] else (a, b)
 
 
 def _squared_distances(A: Array, B: Array) -> Array:

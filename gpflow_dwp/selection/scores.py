@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.selection.candidates import LeaveOneOut
 
-__all__ = ["RowScores", "is_better", "no_worse"]
+__all__ = ["RowScores", "is_better", "no_worse", "varies"]
 
 
 _TOLERANCE = 0.05
@@ -26,11 +27,13 @@ class RowScores(NamedTuple):
     :param log_density: Log density of each row, all columns together, [N].
     :param crps: Continuous ranked probability score of each row, summed over columns, [N].
     :param is_sane: Whether moments are finite, and not far from all that was observed.
+    :param squares: Squared errors by predicted variances, summed over columns, [N].
     """
 
     log_density: Array
     crps: Array
     is_sane: bool = True
+    squares: Array | None = None
 
     @classmethod
     def of(
@@ -53,7 +56,8 @@ class RowScores(NamedTuple):
                 and np.all(np.sqrt(variance) <= reach)
             )
         log_density = distribution.log_density(Y, steps).sum(1)
-        return cls(log_density, distribution.crps(Y).sum(1), is_sane)
+        squares = np.sum((Y - mean) ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=1)
+        return cls(log_density, distribution.crps(Y).sum(1), is_sane, squares)
 
     @classmethod
     def none(cls, num_rows: int) -> RowScores:
@@ -64,6 +68,23 @@ class RowScores(NamedTuple):
     def mean(self) -> LeaveOneOut:
         """Their means."""
         return LeaveOneOut(float(self.log_density.mean()), float(self.crps.mean()))
+
+
+def varies(squares: Array, X: Array) -> bool:
+    """Whether errors are larger than predicted at some inputs, smaller at others: at 1 percent.
+
+    N R² of the regression of squared errors on inputs and their squares is χ² of 2 D degrees of
+    freedom (Breusch and Pagan, 1979, as Koenker, 1981, has it).
+
+    :param squares: Of :class:`RowScores`, [N].
+    :param X: Standardised inputs, [N, D].
+    """
+    features = np.hstack([X, X**2, np.ones((len(X), 1))])
+    if len(X) <= 2 * features.shape[1] or not np.isfinite(squares).all():
+        return True
+    residual = squares - features @ np.linalg.lstsq(features, squares, rcond=None)[0]
+    explained = len(X) * (1.0 - residual.var() / squares.var())
+    return bool(explained > chi2.ppf(0.99, 2 * X.shape[1]))
 
 
 def no_worse(crps: Array, reference: Array) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from gpflow.likelihoods import Likelihood
 from threadpoolctl import threadpool_limits
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
@@ -19,7 +20,7 @@ from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_au
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.observations import is_recorded_finely
-from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
+from gpflow_dwp.selection.scores import RowScores, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, num_lengthscales
 from gpflow_dwp.selection.trainer import Trainer, deepened
@@ -78,7 +79,10 @@ class Search:
         if likelihood == "noise_free" and X.shape[1] > 1:
             kernels += ("SeparableMatern52",)
         plain = singles.plain(kernels if is_auto(choice.kernel) else [choice.kernel])
-        heteroskedastic = trainer.heteroskedastic(plain[0])
+        joint = plain[0]
+        if is_auto(choice.kernel):
+            plain = singles.with_sums(plain)
+        heteroskedastic = trainer.heteroskedastic(joint)
         if likelihood == "heteroskedastic":
             return self.by_bound(heteroskedastic)
         start = (
@@ -97,7 +101,7 @@ class Search:
             best, reason = self._deepen(single, starts)
         if best is None:
             raise ValueError(f"depth must be 1 or more, got {depth!r}.")
-        if best is single and may_vary:
+        if best is single and may_vary and _may_vary(single.scores, trainer.X):
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
                 reason = _HETEROSKEDASTIC
@@ -317,6 +321,10 @@ class _Found:
     history: TrainingHistory
     candidate: Candidate
     scores: RowScores | None
+
+
+def _may_vary(scores: RowScores | None, X: Array) -> bool:
+    return scores is None or scores.squares is None or varies(scores.squares, X)
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."

@@ -37,9 +37,10 @@ def select_model(
     Of a table of numbers up to 2,000 rows, single layers come first: exact Gaussian processes that
     L-BFGS fits within seconds. The kernel is the one with the highest evidence, from several
     initialisations, with a lengthscale for each input where they gain more than a nat each over a
-    common one. A warp, and Student's noise, are kept if their evidence is higher and they predict
-    each row from all others no worse than plain Gaussian noise does, by CRPS in the unit of the
-    observations.
+    common one. A sum of a line, functions of single inputs and one of all is kept where its
+    evidence, with a prior of lengthscales, is higher, and leave-one-out scores do not object. So is
+    a warp, and Student's noise, if each row is predicted from all others no worse than with plain
+    Gaussian noise, by CRPS in the unit of the observations.
 
     Then depth gets a trial. Deep candidates start plain, without a warp and with Gaussian noise,
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where

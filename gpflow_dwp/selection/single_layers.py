@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow.kernels import Sum
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
@@ -49,6 +50,9 @@ _SCALES = 2.0 ** np.arange(-6.0, 2.1)
 _NOISE_RATIOS, _NOISE_STARTS = np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
 _NUGGET_RATIOS, _NUGGET_STARTS = np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
 _MOST_INITIALISATIONS = 2
+# Sums of functions of single inputs, and how long they are fitted.
+_SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
+_ITERATIONS_OF_SUMS = 50
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
 _NATS_OF_LENGTHSCALE = 1.0
@@ -102,6 +106,8 @@ class SingleLayers:
         self._order = np.random.default_rng(seed).permutation(len(X))
         self._order = self._order[self.weights[self._order] > 0.0]
         self._rows = self._order[:_ROWS_FOR_CHOICE]
+        distinct = [len(np.unique(column)) for column in X[self._rows].T]
+        self._columns = [j for j, count in enumerate(distinct) if count > 2]
 
     def plain(self, kernels: Sequence[str]) -> list[Start]:
         """Fit each kernel with Gaussian noise or none, from several initialisations; best first."""
@@ -133,6 +139,39 @@ class SingleLayers:
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
 
+    def with_sums(self, joint: list[Start]) -> list[Start]:
+        """Add a process whose kernel is a sum, first if it is ahead of all by evidence and scores.
+
+        :param joint: Processes with a kernel of all inputs alone, best first.
+        """
+        if self.X.shape[1] == 1 or not self._columns:
+            return joint
+        began, few = time.perf_counter(), self._order[:_ROWS_FOR_INITIALISATION]
+        starts = [start for name in _SUMS for start in self._initialisations(name, few, ard=True)]
+        starts.sort(key=lambda start: -start.evidence)
+        most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
+        fitted = [self._fit(each, few, most) for each in starts[:_MOST_INITIALISATIONS]]
+        line, common = (self._fit(each, few, most) for each in _simpler(best_start(fitted)))
+        sums = best_start([*fitted, line, common])
+        sums = sums if sums is line else self._without_idle_parts(sums, few)
+        if len(few) < len(self._rows):
+            sums = self._fit(sums, self._rows, most)
+        sums = self._scored(sums, began)
+        best = joint[0]
+        is_ahead = (
+            sums.evidence > best.evidence
+            and sums.scores is not None
+            and (best.scores is None or _is_level(sums.scores, best.scores))
+        )
+        return [sums, *joint] if is_ahead else [*joint, sums]
+
+    def _without_idle_parts(self, sums: Start, rows: Index) -> Start:
+        """Leave out each function of a single input that the evidence does not miss."""
+        for part in sorted(sums.kernel.kernels[2:], key=lambda part: part.variance.numpy()):
+            rest = Sum([each for each in sums.kernel.kernels if each is not part])
+            sums = best_start([sums, self._fit(sums._replace(kernel=rest), rows, 0)])
+        return sums
+
     def with_likelihood(self, start: Start, likelihood: str) -> Start:
         """Fit a kernel with the likelihood of a name, from a fitted process."""
         if likelihood in ("warped", "warped_student_t"):
@@ -154,8 +193,11 @@ class SingleLayers:
         best = plain[0]
         if has_atoms(self.Y, self.steps):
             return best
-        kernels = {start.name: start for start in reversed(plain)}.values()
-        warped = [self._refit(start, self._warped(start)) for start in kernels]
+        kernels = {start.name: start for start in reversed(plain)}
+        if plain[0].name in _SUMS:  # then only the best one of all inputs beside it
+            plain = plain[:2]
+        names = dict.fromkeys(s.name for s in plain if s is plain[0] or s.name not in _SUMS)
+        warped = [self._refit(kernels[name], self._warped(kernels[name])) for name in names]
         for other in sorted(warped, key=lambda start: -start.evidence):
             if other.evidence > best.evidence and self._predicts(other, best, best):
                 best = other if self._gains_unseen(other, best) else best
@@ -233,9 +275,8 @@ class SingleLayers:
         For a lengthscale and a ratio ρ of noise to signal, with W^½ K W^½ = U diag(s) Uᵀ, the best
         signal variance is the sum of (Uᵀ W^½ y)²/(s + ρ) by that of the weights.
         """
-        num_inputs = self.X.shape[1]
-        kernel = initial_kernel(name, num_inputs, ard=ard)
-        noise, ratios, limits = self._noise
+        num_inputs, (noise, ratios, limits) = self.X.shape[1], self._noise
+        kernel = initial_kernel(name, num_inputs, ard=ard, columns=self._columns)
         likelihood = positive_by_exp(likelihood_by_name(noise, 1, 0.1 * limits[1]))
         start = Start(name, kernel, likelihood)
         if not has_closed_form(kernel):
@@ -244,10 +285,9 @@ class SingleLayers:
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
         covariances = covariances_of(kernel, [(X, X)])
-        *log_lengthscales, _ = covariances.start()
-        profile = []
+        is_lengthscale, vector, profile = covariances.lengthscales, covariances.start(), []
         for scale in _SCALES:
-            K, _ = covariances.blocks(np.append(log_lengthscales + np.log(scale), 0.0))
+            K, _ = covariances.blocks(vector + np.log(scale) * is_lengthscale)
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios
             explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
@@ -262,11 +302,11 @@ class SingleLayers:
         starts = []
         for peak in sorted(peaks, key=lambda peak: -nats[peak])[:_MOST_INITIALISATIONS]:
             _, scale, signal, ratio = profile[peak]
-            kernel = initial_kernel(name, num_inputs, float(np.clip(signal, 1e-2, 1e2)), ard=ard)
-            kernel.lengthscales.assign(kernel.lengthscales * scale)
+            change = np.where(is_lengthscale, scale, np.clip(signal, 1e-2, 1e2))
+            covariances.assign(vector + np.log(change))
             variance = float(np.clip(signal * ratio, *limits))
             likelihood = positive_by_exp(likelihood_by_name(noise, 1, variance))
-            starts.append(Start(name, kernel, likelihood))
+            starts.append(Start(name, copy.deepcopy(kernel), likelihood, evidence=nats[peak]))
         return starts
 
     def _warped(self, start: Start) -> Gaussian:
@@ -279,7 +319,8 @@ class SingleLayers:
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()
         start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
-        return self._scored(self._fit(start, self._rows, self.max_iterations), began)
+        most = _ITERATIONS_OF_SUMS if start.name in _SUMS else self.max_iterations
+        return self._scored(self._fit(start, self._rows, min(most, self.max_iterations)), began)
 
     def _fit(self, start: Start, rows: Index, max_iterations: int) -> Start:
         """Fit it to some rows; its evidence is less what parameters count for."""
@@ -300,6 +341,9 @@ class SingleLayers:
         penalty = 0.5 * (num_counted - has_tails) * math.log(len(rows))
         penalty += _NATS_OF_TAILS * has_tails
         penalty += _NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
+        if isinstance(start.kernel, Sum):  # each further part has a variance
+            penalty += _NATS_OF_LENGTHSCALE * (len(start.kernel.kernels) - 1)
+            penalty -= fitted.log_prior
         return start._replace(
             elbo=fitted.elbo,
             evidence=fitted.elbo - penalty,
@@ -328,3 +372,22 @@ class SingleLayers:
             start = start._replace(scores=scores)
         self._record(start, len(rows), began)
         return start
+
+
+def _is_level(scores: RowScores, best: RowScores) -> bool:
+    """Whether predictions do not object to what the evidence says."""
+    return scores.mean.log_density > best.mean.log_density - _LEAST_GAIN_OF_TAILS and no_worse(
+        scores.crps, best.crps
+    )
+
+
+def _simpler(sums: Start) -> list[Start]:
+    """Of a sum a line, and all functions, with one lengthscale of all inputs jointly."""
+    joint, *others = sums.kernel.kernels
+    scale = math.exp(np.mean(np.log(joint.lengthscales.numpy())))
+    found = []
+    for parts in (others[:1], others):
+        common = positive_by_exp(type(joint)(joint.variance.numpy(), scale))
+        kernel, likelihood = copy.deepcopy((parts, sums.likelihood))
+        found.append(sums._replace(kernel=Sum([common, *kernel]), likelihood=likelihood))
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +14,10 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.additive import parts_of
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
-from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.models.named_kernels import KERNELS, make_kernels, positive_by_exp
 from gpflow_dwp.selection.scores import RowScores
 
 __all__ = [
@@ -61,18 +62,28 @@ class Start(NamedTuple):
 
 
 def initial_kernel(
-    name: str, num_inputs: int, variance: float = 1.0, *, ard: bool = True
+    name: str,
+    num_inputs: int,
+    variance: float = 1.0,
+    *,
+    ard: bool = True,
+    columns: Sequence[int] | None = None,
 ) -> Kernel:
     """Return the kernel of a name in :data:`KERNELS` that a single layer starts with.
 
     :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
+    :param columns: Inputs of which an additive kernel has a function each; None for all.
     """
-    kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
+    # About the distance between two standardised rows.
+    scale = math.sqrt(2.0 * num_inputs)
+    if name.startswith("Additive"):
+        kernel = positive_by_exp(KERNELS[name](np.full(num_inputs, scale), columns))
+    else:
+        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
     if hasattr(kernel, "lengthscales"):
-        # About the distance between two standardised rows.
-        start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
-        kernel.lengthscales.assign(start)
-    kernel.variance.assign(variance)
+        kernel.lengthscales.assign(np.full(kernel.lengthscales.shape, scale))
+    for part in parts_of(kernel):
+        part.variance.assign(variance * part.variance)
     return kernel
 
 
@@ -108,8 +119,9 @@ def noise_variance(likelihood: Likelihood) -> float:
 
 
 def num_lengthscales(kernel: Kernel) -> int:
-    """How many lengthscales a kernel has."""
-    return int(np.size(kernel.lengthscales)) if hasattr(kernel, "lengthscales") else 0
+    """How many lengthscales a kernel and its parts have."""
+    parts = [part for part in parts_of(kernel) if hasattr(part, "lengthscales")]
+    return sum(int(np.size(part.lengthscales)) for part in parts)
 
 
 def best_start(starts: Iterable[Start]) -> Start:

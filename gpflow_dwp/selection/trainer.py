@@ -15,6 +15,7 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.kernels.additive import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
@@ -87,13 +88,15 @@ class Trainer:
         """
         num_data, num_inputs = self.X.shape
         kernels = [copy.deepcopy(start.kernel), *make_kernels(start.name, depth, num_inputs)[1:]]
-        if depth > 1:
-            kernels[0].variance.assign(1.0)
+        scale = float(np.mean(start.kernel(self.X[:_ROWS_FOR_BOUND], full_cov=False)))
+        for part in parts_of(kernels[0]) if depth > 1 else ():
+            part.variance.assign(part.variance / scale)
         if start.is_gaussian:  # Labels gain nothing by it.
             for kernel in kernels[:-1]:
                 make_nearly_linear(kernel)
         # The scale of the functions is that of the last layer.
-        kernels[-1].variance.assign(start.kernel.variance)
+        if depth > 1:
+            kernels[-1].variance.assign(scale)
         num_inducing = self.choice.num_inducing
         if num_inducing == "auto":
             num_inducing = self._num_inducing(start, depth)

@@ -297,7 +297,7 @@ def test_seeds() -> None:
         ({"batch_size": 0}, "batch_size must be a positive integer"),
         ({"width": 0}, "width must be a positive integer"),
         ({"whiten": "no"}, "whiten must be True or False, got 'no'"),
-        ({"kernel": "RBF"}, "kernel must be one of ArcCosine, .* got 'RBF'"),
+        ({"kernel": "RBF"}, "kernel must be one of AdditiveMatern32, .* got 'RBF'"),
         ({"kernel": [gpflow.kernels.Matern32()]}, "kernel must hold depth=2 kernels, got 1"),
         ({"kernel": 3}, "kernel must be a name, a kernel or a sequence of kernels, got 3"),
         ({"posterior": "B"}, "must be .* got 'B'"),

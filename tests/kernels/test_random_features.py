@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels import SeparableMatern52, sample_random_functions
+from gpflow_dwp.kernels import SeparableMatern52, additive_kernel, sample_random_functions
 from gpflow_dwp.random import as_seed
 
 X = np.array([[0.0, 0.1], [0.4, -0.3], [1.5, 0.9]])
@@ -26,6 +26,7 @@ MANY = 20_000
         gk.Matern32(1.3, [0.5, 2.0]),
         gk.Matern52(0.7, active_dims=[1]),
         SeparableMatern52(1.3, [0.5, 2.0]),
+        additive_kernel(gk.Matern52, [0.5, 2.0]),
     ],
     ids=lambda kernel: type(kernel).__name__,
 )
@@ -59,7 +60,7 @@ def test_points_of_each_draws_own() -> None:
         np.testing.assert_allclose(values[draw], shared[draw], atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [gk.Linear(), gk.SquaredExponential() + gk.White()])
+@pytest.mark.parametrize("kernel", [gk.Polynomial(), gk.White()])
 def test_other_kernels_are_refused(kernel: gk.Kernel) -> None:
     with pytest.raises(UnsupportedKernelError, match=f"not from {type(kernel).__name__}"):
         sample_random_functions(kernel, 2, 1, num_samples=1, num_features=2, seed=as_seed(0))

@@ -51,7 +51,13 @@ def make(
 
 @pytest.mark.parametrize(
     "kernel",
-    ["SquaredExponential", "Matern32", "Matern52", "RationalQuadratic", "SeparableMatern52"],
+    [
+        "SquaredExponential",
+        "Matern32",
+        "RationalQuadratic",
+        "SeparableMatern52",
+        "AdditiveMatern52",
+    ],
 )
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
 @pytest.mark.parametrize(

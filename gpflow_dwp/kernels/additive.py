@@ -1,0 +1,51 @@
+"""Sums of functions of single inputs, and what is left of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from gpflow.base import TensorType
+from gpflow.kernels import IsotropicStationary, Kernel, Linear, Sum
+
+__all__ = ["additive_kernel", "is_of_one_input", "parts_of"]
+
+# Shares of the variance at the start: of all inputs jointly, of the line, of single inputs.
+_SHARES = 0.3, 0.1, 0.6
+
+
+def additive_kernel(
+    base: type[IsotropicStationary],
+    lengthscales: TensorType,
+    columns: Iterable[int] | None = None,
+) -> Sum:
+    r"""Make the kernel of a line, functions of single inputs, and one of all of them.
+
+    .. math:: k(x, x') + \sigma^2 x^\top x' + \sum_j k_j(x_j, x'_j)
+
+    Much of many tables, and of some simulators, is a sum of functions of single inputs, which few
+    rows tell apart (Duvenaud, Nickisch and Rasmussen, "Additive Gaussian processes", 2011). It is
+    for inputs, not for the Gram matrices of hidden layers.
+
+    :param base: Class of k, which has a lengthscale for each input, and of all kⱼ.
+    :param lengthscales: Where those of k start, [D]; kⱼ starts with that of its input by √D.
+    :param columns: Which j there are; None for all. An indicator needs none, as it is on a line.
+    :return: GPflow's sum of k, the linear kernel and the kⱼ, whose ``active_dims`` are [j].
+    """
+    scales = np.asarray(lengthscales, dtype=float)
+    chosen = list(range(len(scales)) if columns is None else columns)
+    joint, linear, single = _SHARES
+    root = math.sqrt(len(scales))
+    singles = [base(single / len(chosen), scales[j] / root, active_dims=[j]) for j in chosen]
+    return Sum([base(joint, scales), Linear(linear / len(scales)), *singles])
+
+
+def parts_of(kernel: Kernel) -> list[Kernel]:
+    """The terms of a sum; of any other kernel itself."""
+    return list(kernel.kernels) if type(kernel) is Sum else [kernel]
+
+
+def is_of_one_input(kernel: Kernel) -> bool:
+    """Whether a kernel is of a single column that it names."""
+    return not isinstance(kernel.active_dims, slice) and len(kernel.active_dims) == 1

@@ -1,0 +1,51 @@
+"""Processes whose kernel is a sum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpflow_dwp.models.named_kernels import kernel_name
+from gpflow_dwp.selection.scores import varies
+from gpflow_dwp.selection.single_layers import SingleLayers
+
+RNG = np.random.default_rng(0)
+
+
+def singles(X: np.ndarray, y: np.ndarray) -> SingleLayers:
+    """Of standardised data."""
+    X, Y = ((part - part.mean(0)) / part.std(0) for part in (X, y[:, None]))
+    return SingleLayers(X, Y, None, np.zeros(1), 100, 0, False, lambda *_: None)
+
+
+def test_a_sum_of_functions_is_found_and_what_has_no_say_is_left_out() -> None:
+    """Catches starts that are all too smooth, and a part for each input whatever the data say."""
+    X = RNG.uniform(size=(90, 3))
+    y = np.sin(20.0 * X[:, 0]) + np.cos(15.0 * X[:, 1]) + 0.05 * RNG.standard_normal(90)
+    layers = singles(X, y)
+    joint = layers.plain(["SquaredExponential"])
+
+    sums = layers.with_sums(joint)[0]
+
+    assert kernel_name(sums.kernel).startswith("Additive")
+    assert [int(part.active_dims[0]) for part in sums.kernel.kernels[2:]] == [0, 1]
+    assert sums.scores.mean.log_density > joint[0].scores.mean.log_density + 0.5
+
+
+def test_a_line_is_taken_for_a_line() -> None:
+    """Catches functions of single inputs that few rows on a line cannot justify."""
+    X = RNG.standard_normal((40, 4))
+    y = X @ [1.0, -0.5, 0.3, 0.0] + 0.5 * RNG.standard_normal(40)
+    layers = singles(X, y)
+
+    sums = layers.with_sums(layers.plain(["SquaredExponential"]))
+
+    of_sums = next(start for start in sums if start.name.startswith("Additive"))
+    assert len(of_sums.kernel.kernels) == 2
+
+
+def test_errors_that_differ_by_place_are_told_from_errors_that_do_not() -> None:
+    """Catches a test that is always met, and one that never is."""
+    X = RNG.uniform(-1.7, 1.7, (300, 2))
+    squares = RNG.standard_normal(300) ** 2
+    assert not varies(squares, X)
+    assert varies(squares * np.exp(X[:, 0]), X)
