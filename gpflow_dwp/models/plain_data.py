@@ -42,7 +42,7 @@ _LISTED = {
     " LatentVariableProcess"
     " LocalInducingGPLayer NetworkEncoder",
     "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
-    " RegressionGPLayer SkipLayer WishartLayer",
+    " NearestNeighbourGPLayer RegressionGPLayer SkipLayer WishartLayer",
     "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"
     " WarpedStudentT",
     "gpflow_dwp.matrix_gaussian": "MatrixGaussianLayer MatrixGaussianNetwork",
