@@ -50,9 +50,9 @@ _SCALES = 2.0 ** np.arange(-6.0, 2.1)
 _NOISE_RATIOS, _NOISE_STARTS = np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
 _NUGGET_RATIOS, _NUGGET_STARTS = np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
 _MOST_INITIALISATIONS = 2
-# Sums of functions of single inputs, and how long they are fitted.
+# Sums of functions of single inputs, and how long they are fitted: with less, not at all.
 _SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
-_ITERATIONS_OF_SUMS = 50
+_ITERATIONS_OF_SUMS, _FEWEST_ITERATIONS = 50, 10
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
 _NATS_OF_LENGTHSCALE = 1.0
@@ -144,7 +144,8 @@ class SingleLayers:
 
         :param joint: Processes with a kernel of all inputs alone, best first.
         """
-        if self.X.shape[1] == 1 or not self._columns:
+        are_found = self.max_iterations >= _FEWEST_ITERATIONS
+        if self.X.shape[1] == 1 or not self._columns or not are_found:
             return joint
         began, few = time.perf_counter(), self._order[:_ROWS_FOR_INITIALISATION]
         starts = [start for name in _SUMS for start in self._initialisations(name, few, ard=True)]
