@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from tensorflow.python.lib.io import file_io
 
+from gpflow_dwp import validation
+
 Tree = dict[str, bytes | str | None]
 """What is below a folder, by path: files (bytes), links (text) and folders (None)."""
 
@@ -156,4 +158,5 @@ def as_dead_process() -> Iterator[None]:
         pass
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "getpid", lambda: ended.pid)
+        patch.setitem(validation._processes, "first", ended.pid)  # not forked
         yield
