@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,11 +33,14 @@ _LOG_VARIANCE_OF_PART = np.log([1e-8, 1e4])
 class Covariances(Protocol):
     """Covariances of pairs of inputs, and the diagonal of those of the last input with itself.
 
-    :param lengthscales: Which entries of the vector are logarithms of lengthscales, [K]; of a sum
-        with functions of single inputs those of them.
+    :param lengthscales: Which entries of the vector are logarithms of lengthscales, [K].
     """
 
     lengthscales: npt.NDArray[np.bool_]
+
+    @property
+    def scanned(self) -> npt.NDArray[np.bool_]:
+        """Which lengthscales initial values are tried of: of a sum those of single inputs, [K]."""
 
     def start(self) -> Array:
         """The vector of the kernel's present values."""
@@ -63,20 +66,19 @@ def covariances_of(kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> Cova
 
     :param pairs: Inputs, [N, D] and [M, D], or batches of them, [..., N, D] and [..., M, D].
     """
-    if type(kernel) is Sum:
-        return _Sum(kernel, pairs)
-    if type(kernel) is Linear and not kernel.ard:
-        return _Linear(kernel, pairs)
-    if type(kernel) is SeparableMatern52:
-        return _Separable(kernel, pairs)
-    return (_Stationary if type(kernel) in SHAPES else _Taped)(kernel, pairs)
+    if not has_closed_form(kernel):
+        return _Taped(kernel, pairs)
+    kinds: dict[type[Kernel], Callable[..., Covariances]]
+    kinds = {Sum: _Sum, Linear: _Linear, SeparableMatern52: _Separable}
+    return kinds.get(type(kernel), _Stationary)(kernel, pairs)
 
 
 def has_closed_form(kernel: Kernel) -> bool:
     """Whether covariances are of log lengthscales and log variances, without TensorFlow."""
     if type(kernel) is Sum:
         return all(map(has_closed_form, kernel.kernels))
-    return type(kernel) in (*SHAPES, SeparableMatern52, Linear)
+    is_line = type(kernel) is Linear and not kernel.ard
+    return is_line or type(kernel) in (*SHAPES, SeparableMatern52)
 
 
 class _Stationary(Flat):
@@ -210,19 +212,17 @@ class _Sum:
             np.full(len(mask), isinstance(part, SingleInputs))
             for part, mask in zip(self._parts, found, strict=True)
         ]
-        self._are_lengthscales, is_single = np.concatenate(found), np.concatenate(of_one)
+        self.lengthscales, is_single = np.concatenate(found), np.concatenate(of_one)
         self._centre = np.log(np.where(is_single, 2.0, math.sqrt(pairs[0][0].shape[-1])))
         self._deviation = np.where(is_single, 1.0, 2.0)
-        self.lengthscales = (
-            self._are_lengthscales & is_single if singles else self._are_lengthscales
-        )
+        self.scanned = self.lengthscales & is_single if singles else self.lengthscales
 
     def start(self) -> Array:
         return np.concatenate([part.start() for part in self._parts])
 
     def limits(self) -> Array:
         limits = np.concatenate([part.limits() for part in self._parts])
-        limits[~self._are_lengthscales] = _LOG_VARIANCE_OF_PART
+        limits[~self.lengthscales] = _LOG_VARIANCE_OF_PART
         return limits
 
     def assign(self, vector: Array) -> None:
@@ -241,7 +241,7 @@ class _Sum:
         return np.concatenate([part.gradient(bars) for part in self._parts])
 
     def log_prior(self, vector: Array) -> tuple[float, Array]:
-        away = self._are_lengthscales * (vector - self._centre) / self._deviation
+        away = self.lengthscales * (vector - self._centre) / self._deviation
         return -0.5 * float(away @ away), -away / self._deviation
 
 

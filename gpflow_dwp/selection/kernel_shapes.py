@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
 
 from gpflow_dwp.base import Array
@@ -44,7 +45,17 @@ LOG_VARIANCE = np.log([1e-4, 1e4])
 
 
 class Flat:
-    """Of a vector that all values are alike for, within its limits."""
+    """Of a vector that all values are alike for, within its limits.
+
+    :param lengthscales: Which entries are logarithms of lengthscales, [K].
+    """
+
+    lengthscales: npt.NDArray[np.bool_]
+
+    @property
+    def scanned(self) -> npt.NDArray[np.bool_]:
+        """All lengthscales, [K]."""
+        return self.lengthscales
 
     def log_prior(self, vector: Array) -> tuple[float, Array]:
         """As :class:`~gpflow_dwp.selection.kernel_gradients.Covariances` has it."""
@@ -54,8 +65,7 @@ class Flat:
 class SingleInputs(Flat):
     """Of log lengthscales, then log variances, of kernels of one input each.
 
-    Of a symmetric matrix all are evaluated below the diagonal, so that a sum over eight inputs
-    takes the evidence twice the time of one kernel of all.
+    Of a symmetric matrix all are evaluated below the diagonal alone: they are most of the time.
     """
 
     def __init__(self, kernels: Sequence[Kernel], pairs: Sequence[tuple[Array, Array]]) -> None:

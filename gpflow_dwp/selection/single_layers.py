@@ -53,6 +53,8 @@ _MOST_INITIALISATIONS = 2
 # Sums of functions of single inputs, and how long they are fitted: with less, not at all.
 _SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
 _ITERATIONS_OF_SUMS, _FEWEST_ITERATIONS = 50, 10
+# So much leave-one-out density they may cost, in nats a row, where their evidence is higher.
+_MOST_LOSS_OF_SUMS = 0.01
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
 _NATS_OF_LENGTHSCALE = 1.0
@@ -194,11 +196,10 @@ class SingleLayers:
         best = plain[0]
         if has_atoms(self.Y, self.steps):
             return best
-        kernels = {start.name: start for start in reversed(plain)}
-        if plain[0].name in _SUMS:  # then only the best one of all inputs beside it
-            plain = plain[:2]
-        names = dict.fromkeys(s.name for s in plain if s is plain[0] or s.name not in _SUMS)
-        warped = [self._refit(kernels[name], self._warped(kernels[name])) for name in names]
+        joint = [start for start in plain if start.name not in _SUMS]
+        tried = plain[:2] if best.name in _SUMS else joint  # what sums are behind of, all of them
+        kernels = {start.name: start for start in reversed(tried)}.values()
+        warped = [self._refit(start, self._warped(start)) for start in kernels]
         for other in sorted(warped, key=lambda start: -start.evidence):
             if other.evidence > best.evidence and self._predicts(other, best, best):
                 best = other if self._gains_unseen(other, best) else best
@@ -286,9 +287,9 @@ class SingleLayers:
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
         covariances = covariances_of(kernel, [(X, X)])
-        is_lengthscale, vector, profile = covariances.lengthscales, covariances.start(), []
+        vector, profile = covariances.start(), []
         for scale in _SCALES:
-            K, _ = covariances.blocks(vector + np.log(scale) * is_lengthscale)
+            K, _ = covariances.blocks(vector + np.log(scale) * covariances.scanned)
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios
             explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
@@ -303,8 +304,9 @@ class SingleLayers:
         starts = []
         for peak in sorted(peaks, key=lambda peak: -nats[peak])[:_MOST_INITIALISATIONS]:
             _, scale, signal, ratio = profile[peak]
-            change = np.where(is_lengthscale, scale, np.clip(signal, 1e-2, 1e2))
-            covariances.assign(vector + np.log(change))
+            change = np.log(scale) * covariances.scanned
+            change += np.log(np.clip(signal, 1e-2, 1e2)) * ~covariances.lengthscales
+            covariances.assign(vector + change)
             variance = float(np.clip(signal * ratio, *limits))
             likelihood = positive_by_exp(likelihood_by_name(noise, 1, variance))
             starts.append(Start(name, copy.deepcopy(kernel), likelihood, evidence=nats[peak]))
@@ -377,9 +379,8 @@ class SingleLayers:
 
 def _is_level(scores: RowScores, best: RowScores) -> bool:
     """Whether predictions do not object to what the evidence says."""
-    return scores.mean.log_density > best.mean.log_density - _LEAST_GAIN_OF_TAILS and no_worse(
-        scores.crps, best.crps
-    )
+    is_as_dense = scores.mean.log_density > best.mean.log_density - _MOST_LOSS_OF_SUMS
+    return is_as_dense and no_worse(scores.crps, best.crps)
 
 
 def _simpler(sums: Start) -> list[Start]:

@@ -11,6 +11,7 @@ from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import nearest_before
 from gpflow_dwp.selection.evidence import Evidence
+from gpflow_dwp.selection.kernel_gradients import covariances_of
 from gpflow_dwp.selection.starts import initial_kernel
 
 RNG = np.random.default_rng(0)
@@ -80,6 +81,14 @@ def test_gradient_is_that_of_finite_differences(
         for h in 1e-5 * np.eye(len(vector))
     ]
     np.testing.assert_allclose(gradient, differences, atol=1e-6 * np.abs(gradient).max())
+
+
+def test_a_sum_with_a_part_without_a_closed_form_is_taken_as_it_is() -> None:
+    """Catches parts whose columns are chosen twice, and limits of variances on other parameters."""
+    kernel = gpflow.kernels.Matern52() + gpflow.kernels.RationalQuadratic(active_dims=[2])
+    covariances = covariances_of(kernel, [(X, X)])
+    np.testing.assert_allclose(covariances.blocks(covariances.start())[0], kernel(X), rtol=1e-12)
+    assert np.isinf(covariances.limits()).all()
 
 
 def test_value_is_the_density_of_the_warped_observations() -> None:

@@ -31,6 +31,17 @@ def test_a_sum_of_functions_is_found_and_what_has_no_say_is_left_out() -> None:
     assert sums.scores.mean.log_density > joint[0].scores.mean.log_density + 0.5
 
 
+def test_only_what_is_of_single_inputs_is_scanned_for_its_lengthscale() -> None:
+    """Catches a scale, or the signal's variance, that goes to lengthscales of the joint kernel."""
+    X = RNG.uniform(size=(60, 3))
+    layers = singles(X, 30.0 * X[:, 0] ** 3 + X[:, 1])
+    rows = np.arange(60)
+    for start in layers._initialisations("AdditiveMatern52", rows, ard=True):
+        joint, _, *others = start.kernel.kernels
+        np.testing.assert_allclose(joint.lengthscales, np.full(3, np.sqrt(6.0)))
+        assert len({float(part.lengthscales.numpy()) for part in others}) == 1
+
+
 def test_a_line_is_taken_for_a_line() -> None:
     """Catches functions of single inputs that few rows on a line cannot justify."""
     X = RNG.standard_normal((40, 4))
