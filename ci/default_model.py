@@ -36,6 +36,7 @@ from uci.splits import load_uci
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.likelihoods.named import name_of_likelihood
+from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import recorded_steps
 
 UCI = ("yacht", "boston", "energy", "concrete", "kin8nm", "power", "protein")
@@ -98,7 +99,7 @@ def run_ours(X, y, T, t, step, seed, **settings) -> dict[str, Any]:
         "sane": bool(sane and np.isfinite(std).all() and std.max() <= reach),
         "depth": len(model.model_.layers),
         "likelihood": name_of_likelihood(model.model_.likelihood),
-        "kernel": type(first.kernel).__name__,
+        "kernel": kernel_name(first.kernel),
         "reason": model.reason_,
         "candidates": [
             [*c[:7], c.loo and list(c.loo), round(c.seconds, 2)] for c in model.candidates_

@@ -9,10 +9,21 @@ from scipy.spatial import cKDTree
 
 from gpflow_dwp.base import Array
 
-__all__ = ["Index", "Trees", "nearest", "nearest_before", "nearest_in_graph", "nearest_others"]
+__all__ = [
+    "INFINITE",
+    "Index",
+    "Trees",
+    "nearest",
+    "nearest_before",
+    "nearest_in_graph",
+    "nearest_others",
+]
 
 # Rows whose distances are in memory at once.
 _BLOCK = 4_096
+
+INFINITE = 1e30
+"""The variance of noise that hides all, also in the last digit, as of neighbours there are not."""
 
 Index = npt.NDArray[np.int64]
 """Indices of rows; -1 stands for none."""

@@ -155,10 +155,10 @@ class DeepWishartEstimator(BaseEstimator):
         self.input_standardiser_: Standardiser = inputs
         if targets is not None:
             self.output_standardiser_: Standardiser = targets
+            self._rows: tuple[Array, Array, Array | None] = seen  # that `tell` adds to
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
-        self._rows: tuple[Array, Array, Array | None] = seen
 
     def _goes_on(self) -> bool:
         """Whether ``fit`` goes on from the fitted model."""

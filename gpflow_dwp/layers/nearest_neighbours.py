@@ -16,7 +16,7 @@ from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.layers.base import Description, GaussianPosterior
 from gpflow_dwp.layers.regression import RowsGPLayer
 from gpflow_dwp.linalg import Factorised, conditional_moments, factorise
-from gpflow_dwp.neighbours import Trees, nearest_in_graph
+from gpflow_dwp.neighbours import INFINITE, Trees, nearest_in_graph
 from gpflow_dwp.papers import bibtex
 from gpflow_dwp.random import as_seed, normal_at_points
 from gpflow_dwp.validation import check_integers
@@ -44,8 +44,6 @@ _DATTA = bibtex(
 )
 # Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
 _JITTER = 1e-10
-# Of rows that there are not: as much as tells nothing.
-_INFINITE = 1e30
 
 
 class RowsPosterior(NamedTuple):
@@ -252,7 +250,7 @@ class NearestNeighbourGPLayer(RowsGPLayer):
                 self._near(draw.features), points, self.num_neighbours, given
             )
             noise = tf.gather(draw.noise, index)
-            noise = tf.where(is_there, noise, tf.constant(_INFINITE, noise.dtype))
+            noise = tf.where(is_there, noise, tf.constant(INFINITE, noise.dtype))
         size = sizes(index)[2]
         near = tf.gather(draw.features, index, batch_dims=1)
         both = tf.concat([near, features[:, :, None]], axis=2)

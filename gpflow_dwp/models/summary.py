@@ -14,6 +14,7 @@ from gpflow.utilities import parameter_dict
 from tabulate import tabulate
 
 from gpflow_dwp.layers.base import Layer
+from gpflow_dwp.models.named_kernels import KERNELS, kernel_name
 
 if TYPE_CHECKING:
     from gpflow_dwp.models.variational import VariationalModel
@@ -136,8 +137,8 @@ def _describe(part: Any) -> tuple[str, str, str]:
 
 
 def _kernel_name(kernel: Kernel) -> str:
-    kind = type(kernel).__name__
-    if not isinstance(kernel, Combination):
+    kind = kernel_name(kernel)
+    if kind in KERNELS or not isinstance(kernel, Combination):
         return kind
     parts = [_kernel_name(part) for part in kernel.kernels]
     if isinstance(kernel, Sum | Product):

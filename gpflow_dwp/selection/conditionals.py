@@ -8,12 +8,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.neighbours import Index
+from gpflow_dwp.neighbours import INFINITE, Index
 
 __all__ = ["Conditionals", "condition", "evidence_of_rows"]
-
-# The variance of noise that hides all, also in the last digit.
-_INFINITE = 1e30
 
 
 class Conditionals(NamedTuple):
@@ -83,7 +80,7 @@ def evidence_of_rows(
         noise; None where a covariance cannot be factorised.
     """
     is_there = index >= 0
-    noise_of = np.where(is_there, noise[index], _INFINITE)
+    noise_of = np.where(is_there, noise[index], INFINITE)
     n = np.arange(index.shape[1])
     K[:, n, n] += noise_of
     solved = condition(K, Z[index])

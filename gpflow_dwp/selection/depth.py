@@ -97,12 +97,11 @@ def deep_trials(
     num_data, num_inputs = trainer.X.shape
     chosen = [start for start in plain if kernels is None or start.name in kernels]
     if kernels is None:
-        # A sum is for the first layer where it is ahead.
-        best = plain[0].name.removeprefix("Additive")
+        best, base = plain[0], plain[0].name.removeprefix("Additive")
         chosen = [start for start in chosen if start.name in _DEEP_KERNELS]
-        if best in _DEEP_KERNELS and plain[0] not in chosen:
-            chosen = [plain[0], *(start for start in chosen if start.name != best)]
-        chosen = chosen or list(plain[:1])
+        if base != best.name:  # A sum is for the first layer where it is ahead.
+            chosen = [best, *(start for start in chosen if start.name != base)]
+        chosen = chosen or [best]
         if num_data > _FEW_ROWS:
             chosen = chosen[:1]
     by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name

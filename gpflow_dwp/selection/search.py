@@ -79,12 +79,11 @@ class Search:
         if likelihood == "noise_free" and X.shape[1] > 1:
             kernels += ("SeparableMatern52",)
         plain = singles.plain(kernels if is_auto(choice.kernel) else [choice.kernel])
-        joint = plain[0]
-        if is_auto(choice.kernel):
-            plain = singles.with_sums(plain)
-        heteroskedastic = trainer.heteroskedastic(joint)
+        heteroskedastic = trainer.heteroskedastic(plain[0])
         if likelihood == "heteroskedastic":
             return self.by_bound(heteroskedastic)
+        if is_auto(choice.kernel):
+            plain = singles.with_sums(plain)
         start = (
             singles.best_likelihood(plain)
             if likelihood == "auto"

@@ -88,15 +88,17 @@ class Trainer:
         """
         num_data, num_inputs = self.X.shape
         kernels = [copy.deepcopy(start.kernel), *make_kernels(start.name, depth, num_inputs)[1:]]
-        scale = float(np.mean(start.kernel(self.X[:_ROWS_FOR_BOUND], full_cov=False)))
-        for part in parts_of(kernels[0]) if depth > 1 else ():
-            part.variance.assign(part.variance / scale)
+        parts = parts_of(kernels[0])
+        if depth > 1:  # The scale of the functions is that of the last layer.
+            scale = parts[0].variance
+            if len(parts) > 1:
+                scale = np.mean(start.kernel(self.X[:_ROWS_FOR_BOUND], full_cov=False))
+            kernels[-1].variance.assign(scale)
+            for part in parts:
+                part.variance.assign(part.variance / scale)
         if start.is_gaussian:  # Labels gain nothing by it.
             for kernel in kernels[:-1]:
                 make_nearly_linear(kernel)
-        # The scale of the functions is that of the last layer.
-        if depth > 1:
-            kernels[-1].variance.assign(scale)
         num_inducing = self.choice.num_inducing
         if num_inducing == "auto":
             num_inducing = self._num_inducing(start, depth)
