@@ -9,7 +9,9 @@ import numpy as np
 from gpflow.base import TensorType
 from gpflow.kernels import IsotropicStationary, Kernel, Linear, Sum
 
-__all__ = ["additive_kernel", "is_of_one_input", "parts_of"]
+from gpflow_dwp.kernels.values import Part, Parts, as_kernel
+
+__all__ = ["additive_kernel", "additive_values", "is_of_one_input"]
 
 # Shares of the variance at the start: of all inputs jointly, of the line, of single inputs.
 _SHARES = 0.3, 0.1, 0.6
@@ -33,17 +35,22 @@ def additive_kernel(
     :param columns: Which j there are; None for all. An indicator needs none, as it is on a line.
     :return: GPflow's sum of k, the linear kernel and the kⱼ, whose ``active_dims`` are [j].
     """
+    return as_kernel(additive_values(base, lengthscales, columns))
+
+
+def additive_values(
+    base: type[IsotropicStationary],
+    lengthscales: TensorType,
+    columns: Iterable[int] | None = None,
+) -> Parts:
+    """The values of that kernel: joint, linear, and of each single input."""
     scales = np.asarray(lengthscales, dtype=float)
     chosen = list(range(len(scales)) if columns is None else columns)
     joint, linear, single = _SHARES
     root = math.sqrt(len(scales))
-    singles = [base(single / len(chosen), scales[j] / root, active_dims=[j]) for j in chosen]
-    return Sum([base(joint, scales), Linear(linear / len(scales)), *singles])
-
-
-def parts_of(kernel: Kernel) -> list[Kernel]:
-    """The terms of a sum; of any other kernel itself."""
-    return list(kernel.kernels) if type(kernel) is Sum else [kernel]
+    singles = [Part(base, single / len(chosen), scales[j] / root, [j]) for j in chosen]
+    line = Part(Linear, linear / len(scales), np.empty(0))
+    return Part(base, joint, scales), line, *singles
 
 
 def is_of_one_input(kernel: Kernel) -> bool:

@@ -17,11 +17,11 @@ from gpflow_dwp.kernels import SeparableMatern52, additive_kernel
 from gpflow_dwp.kernels.additive import is_of_one_input
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["KERNELS", "base_name", "kernel_name", "make_kernels", "positive_by_exp"]
+__all__ = ["KERNELS", "SUMS", "base_name", "kernel_name", "make_kernels", "positive_by_exp"]
 
 _Part = TypeVar("_Part", bound=tf.Module)
 
-_OF_SUMS = {
+SUMS = {
     f"Additive{base.__name__}": base
     for base in (
         gpflow.kernels.Matern32,
@@ -30,7 +30,7 @@ _OF_SUMS = {
     )
 }
 KERNELS: dict[str, Callable[..., Kernel]] = {
-    name: functools.partial(additive_kernel, base) for name, base in _OF_SUMS.items()
+    name: functools.partial(additive_kernel, base) for name, base in SUMS.items()
 } | {
     kernel.__name__: kernel
     for kernel in (

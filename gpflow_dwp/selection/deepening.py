@@ -6,7 +6,7 @@ import numpy as np
 from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
 
-from gpflow_dwp.kernels.additive import parts_of
+from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 
 __all__ = ["make_nearly_linear", "start_at", "start_at_smaller"]

@@ -14,12 +14,13 @@ from scipy.linalg import blas, lapack, solve_triangular
 from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.named import MOST_NUGGET, is_noise_free
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection.conditionals import evidence_of_rows
-from gpflow_dwp.selection.kernel_gradients import covariances_of
+from gpflow_dwp.selection.kernel_gradients import assigned, covariances_of
 
 __all__ = ["Evidence", "solve"]
 
@@ -57,7 +58,7 @@ class Evidence:
     :param Y: Observations, [N, P].
     :param weights: w, [N], positive.
     :param steps: h of each column, [P], 0 for none.
-    :param kernel: Read and written.
+    :param kernel: Read and written; values are replaced.
     :param likelihood: With one noise variance.
     :param precisions: λ under Student's noise, [N]; else None.
     :param jitter: Relative jitter of the layer this stands for: what it takes from the bound, else
@@ -73,7 +74,7 @@ class Evidence:
     Y: Array
     weights: Array
     steps: Array
-    kernel: Kernel
+    kernel: Kernel | Parts
     likelihood: Gaussian
     precisions: Array | None = None
     jitter: float = 0.0
@@ -121,7 +122,7 @@ class Evidence:
     def assign(self, vector: Array) -> None:
         """Give kernel, likelihood and precisions the values of a vector."""
         noise, warp, df, precisions = self._split(vector)
-        self._covariances.assign(vector[: self._size])
+        self.kernel = assigned(self.kernel, self._covariances.values(vector[: self._size]))
         floor = self.likelihood.variance_lower_bound
         self._noise.assign(np.full(self._noise.shape, max(noise, floor * (1.0 + 1e-6))))
         if self._warp is not None and warp is not None:

@@ -11,8 +11,10 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.selection.evidence import Evidence
+from gpflow_dwp.selection.kernel_gradients import covariance
 from gpflow_dwp.validation import as_weighted
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
@@ -29,6 +31,7 @@ class GaussianProcessFit(NamedTuple):
     :param trace: What is maximised, after each iteration, [T]: the same, with the log density of
         the parameters' priors.
     :param log_prior: The log density of the parameters, up to a constant.
+    :param kernel: The kernel, as it was given: GPflow's, or values.
     :param precisions: Of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, the factor of each
         row's precision, [N]; else None.
     """
@@ -36,12 +39,13 @@ class GaussianProcessFit(NamedTuple):
     elbo: float
     trace: Array
     log_prior: float
+    kernel: Kernel | Parts
     precisions: Array | None = None
 
 
 def fit_gaussian_process(
     data: TrainingData,
-    kernel: Kernel,
+    kernel: Kernel | Parts,
     likelihood: Gaussian,
     inducing_inputs: Array | None = None,
     *,
@@ -50,7 +54,9 @@ def fit_gaussian_process(
     jitter: float = 0.0,
     max_iterations: int = 100,
 ) -> GaussianProcessFit:
-    """Fit kernel, noise and warp by L-BFGS on the marginal likelihood; all are changed in place.
+    """Fit kernel, noise and warp by L-BFGS on the marginal likelihood.
+
+    All but values are changed in place.
 
     :param data: Inputs [N, D] and observations [N, P], and weights [N] if there are any.
     :param kernel: Where it starts.
@@ -89,15 +95,17 @@ def fit_gaussian_process(
     evidence.assign(found)
     log_prior = evidence.log_prior(found)
     elbo = trace[-1] - log_prior
-    variances = np.asarray(kernel(evidence.X, full_cov=False))
+    variances = covariance(evidence.kernel, evidence.X[:, None])
     rounding = np.finfo(np.float64).eps * variances.sum()
     noise = float(np.max(tf.convert_to_tensor(likelihood.variance)))
     if not noise / counts.max() > rounding:
         elbo = -np.inf
     if not has_tails:
-        return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior)
+        return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior, evidence.kernel)
     precisions[counted] = evidence.precisions
-    return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior, precisions)
+    return GaussianProcessFit(
+        elbo, np.asarray(trace[1:] or trace), log_prior, evidence.kernel, precisions
+    )
 
 
 def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[float]]:

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.kernels import Kernel, Linear, Sum
+from gpflow.kernels import Kernel, Linear
 from gpflow.optimizers import Scipy
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels import SeparableMatern52
-from gpflow_dwp.kernels.additive import is_of_one_input
+from gpflow_dwp.kernels.values import Part, Parts, parts_of, values_of
 from gpflow_dwp.selection.kernel_shapes import (
     LOG_LENGTHSCALE,
     LOG_VARIANCE,
@@ -24,7 +24,10 @@ from gpflow_dwp.selection.kernel_shapes import (
     SingleInputs,
 )
 
-__all__ = ["Covariances", "covariances_of", "has_closed_form"]
+__all__ = ["CLOSED_FORMS", "Covariances", "assigned", "covariance", "covariances_of"]
+
+# Those whose covariances are of log lengthscales and log variances, without TensorFlow.
+CLOSED_FORMS = (*SHAPES, SeparableMatern52, Linear)
 
 # Of a part of a sum: it may be next to nothing.
 _LOG_VARIANCE_OF_PART = np.log([1e-8, 1e4])
@@ -48,8 +51,8 @@ class Covariances(Protocol):
     def limits(self) -> Array:
         """Lower and upper limit of each entry, [K, 2]."""
 
-    def assign(self, vector: Array) -> None:
-        """Give the kernel the values of a vector."""
+    def values(self, vector: Array) -> Kernel | Parts:
+        """The kernel with the values of a vector: parts; without a closed form itself, assigned."""
 
     def log_prior(self, vector: Array) -> tuple[float, Array]:
         """The log density of a vector, up to a constant, and its gradient."""
@@ -61,45 +64,63 @@ class Covariances(Protocol):
         """That by the vector, from those by the last blocks."""
 
 
-def covariances_of(kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
+def covariances_of(kernel: Kernel | Parts, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
     """Return the covariances of a kernel: in closed form, or by TensorFlow's tape.
 
     :param pairs: Inputs, [N, D] and [M, D], or batches of them, [..., N, D] and [..., M, D].
     """
-    if not has_closed_form(kernel):
-        return _Taped(kernel, pairs)
+    if isinstance(kernel, Kernel):
+        parts = parts_of(kernel)
+        if not all(type(part) in CLOSED_FORMS and part.variance.shape == () for part in parts):
+            return _Taped(kernel, pairs)
+        kernel = values_of(kernel)
+    return _of_part(kernel[0], pairs) if len(kernel) == 1 else _Sum(kernel, pairs)
+
+
+def covariance(kernel: Kernel | Parts, a: Array, b: Array | None = None) -> Array:
+    """The matrix of inputs [..., N, D] with others [..., M, D], or with themselves."""
+    if isinstance(kernel, Kernel):
+        return np.array(kernel(a, b))
+    covariances = covariances_of(kernel, [(a, a if b is None else b)])
+    return covariances.blocks(covariances.start())[0]
+
+
+def assigned(kernel: Kernel | Parts, values: Kernel | Parts) -> Kernel | Parts:
+    """Return a kernel with other values, in place where it is GPflow's."""
+    if isinstance(kernel, Kernel) and not isinstance(values, Kernel):
+        for part, value in zip(parts_of(kernel), values, strict=True):
+            part.variance.assign(value.variance)
+            if np.size(value.lengthscales):
+                part.lengthscales.assign(value.lengthscales)
+        return kernel
+    return values
+
+
+def _of_part(part: Part, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
     kinds: dict[type[Kernel], Callable[..., Covariances]]
-    kinds = {Sum: _Sum, Linear: _Linear, SeparableMatern52: _Separable}
-    return kinds.get(type(kernel), _Stationary)(kernel, pairs)
-
-
-def has_closed_form(kernel: Kernel) -> bool:
-    """Whether covariances are of log lengthscales and log variances, without TensorFlow."""
-    if type(kernel) is Sum:
-        return all(map(has_closed_form, kernel.kernels))
-    is_line = type(kernel) is Linear and not kernel.ard
-    return is_line or type(kernel) in (*SHAPES, SeparableMatern52)
+    kinds = {Linear: _Linear, SeparableMatern52: _Separable}
+    columns = part.active_dims
+    return kinds.get(part.kind, _Stationary)(part, [_sliced(pair, columns) for pair in pairs])
 
 
 class _Stationary(Flat):
     """Of log lengthscales, one or one for each input, and of the log variance."""
 
-    def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
-        self.kernel, self.pairs = kernel, pairs
-        self._size = int(np.size(kernel.lengthscales))
+    def __init__(self, part: Part, pairs: Sequence[tuple[Array, Array]]) -> None:
+        self.part, self.pairs = part, pairs
+        self._size = np.size(part.lengthscales)
         self.lengthscales = np.arange(self._size + 1) < self._size
 
     def start(self) -> Array:
-        lengthscales = np.atleast_1d(self.kernel.lengthscales.numpy())
-        return np.log(np.append(lengthscales, self.kernel.variance.numpy()))
+        return np.log(np.append(self.part.lengthscales, self.part.variance))
 
     def limits(self) -> Array:
         return np.array([LOG_LENGTHSCALE] * self._size + [LOG_VARIANCE])
 
-    def assign(self, vector: Array) -> None:
+    def values(self, vector: Array) -> Parts:
         values = np.exp(vector)
-        self.kernel.lengthscales.assign(values[:-1].reshape(self.kernel.lengthscales.shape))
-        self.kernel.variance.assign(values[-1])
+        lengthscales = values[:-1].reshape(np.shape(self.part.lengthscales))
+        return (self.part._replace(lengthscales=lengthscales, variance=values[-1]),)
 
     def blocks(self, vector: Array) -> Blocks:
         self._lengthscales, self._variance = np.exp(vector[:-1]), np.exp(vector[-1])
@@ -108,7 +129,7 @@ class _Stationary(Flat):
             scaled = a / self._lengthscales
             other = scaled if a is b else b / self._lengthscales
             self._distances.append(_squared_distances(scaled, other))
-        shape = SHAPES[type(self.kernel)]
+        shape = SHAPES[self.part.kind]
         self._shapes = [shape(distances) for distances in self._distances]
         diagonal = np.full(len(self.pairs[-1][1]), self._variance)
         return [*(self._variance * k for k, _ in self._shapes), diagonal]
@@ -165,21 +186,21 @@ class _Separable(_Stationary):
 class _Linear(Flat):
     """Of the log variance of a linear kernel."""
 
-    def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
-        self.kernel, self.lengthscales = kernel, np.array([False])
+    def __init__(self, part: Part, pairs: Sequence[tuple[Array, Array]]) -> None:
+        self.part, self.lengthscales = part, np.array([False])
         self._products = [a @ np.swapaxes(b, -1, -2) for a, b in pairs]
         rows = pairs[-1][1]
         rows = rows if rows.ndim == 2 else rows[:, -1]  # of a batch the last of each
         self._products.append(np.sum(rows**2, axis=1))
 
     def start(self) -> Array:
-        return np.log([float(self.kernel.variance.numpy())])
+        return np.log([self.part.variance])
 
     def limits(self) -> Array:
         return LOG_VARIANCE[None]
 
-    def assign(self, vector: Array) -> None:
-        self.kernel.variance.assign(np.exp(vector[0]))
+    def values(self, vector: Array) -> Parts:
+        return (self.part._replace(variance=np.exp(vector[0])),)
 
     def blocks(self, vector: Array) -> Blocks:
         self._variance = np.exp(vector[0])
@@ -193,14 +214,14 @@ class _Linear(Flat):
 class _Sum:
     """Of the parts of a sum, one after the other; those of single inputs last and together."""
 
-    def __init__(self, kernel: Sum, pairs: Sequence[tuple[Array, Array]]) -> None:
-        singles = [
-            part for part in kernel.kernels if type(part) in SHAPES and is_of_one_input(part)
-        ]
-        self._parts = [
-            covariances_of(part, [_sliced(pair, part.active_dims) for pair in pairs])
-            for part in kernel.kernels
-            if part not in singles
+    def __init__(self, parts: Parts, pairs: Sequence[tuple[Array, Array]]) -> None:
+        is_single = [part.is_of_one_input and part.kind in SHAPES for part in parts]
+        self._order = np.argsort(is_single, kind="stable")
+        singles = [part for part, single in zip(parts, is_single, strict=True) if single]
+        self._parts: list[Covariances] = [
+            _of_part(part, pairs)
+            for part, single in zip(parts, is_single, strict=True)
+            if not single
         ]
         if singles:
             self._parts.append(SingleInputs(singles, pairs))
@@ -212,10 +233,10 @@ class _Sum:
             np.full(len(mask), isinstance(part, SingleInputs))
             for part, mask in zip(self._parts, found, strict=True)
         ]
-        self.lengthscales, is_single = np.concatenate(found), np.concatenate(of_one)
-        self._centre = np.log(np.where(is_single, 2.0, math.sqrt(pairs[0][0].shape[-1])))
-        self._deviation = np.where(is_single, 1.0, 2.0)
-        self.scanned = self.lengthscales & is_single if singles else self.lengthscales
+        self.lengthscales, of_single = np.concatenate(found), np.concatenate(of_one)
+        self._centre = np.log(np.where(of_single, 2.0, math.sqrt(pairs[0][0].shape[-1])))
+        self._deviation = np.where(of_single, 1.0, 2.0)
+        self.scanned = self.lengthscales & of_single if singles else self.lengthscales
 
     def start(self) -> Array:
         return np.concatenate([part.start() for part in self._parts])
@@ -225,9 +246,11 @@ class _Sum:
         limits[~self.lengthscales] = _LOG_VARIANCE_OF_PART
         return limits
 
-    def assign(self, vector: Array) -> None:
+    def values(self, vector: Array) -> Parts:
+        found: list[Any] = []
         for part, values in zip(self._parts, np.split(vector, self._ends), strict=True):
-            part.assign(values)
+            found += part.values(values)
+        return tuple(found[i] for i in np.argsort(self._order))
 
     def blocks(self, vector: Array) -> Blocks:
         vectors = np.split(vector, self._ends)
@@ -259,11 +282,12 @@ class _Taped(Flat):
     def limits(self) -> Array:
         return np.array([[-np.inf, np.inf]] * len(self.start()))
 
-    def assign(self, vector: Array) -> None:
+    def values(self, vector: Array) -> Kernel:
         Scipy.assign_tensors(self._variables, Scipy.unpack_tensors(self._variables, vector))
+        return self.kernel
 
     def blocks(self, vector: Array) -> Blocks:
-        self.assign(vector)
+        self.values(vector)
         with tf.GradientTape() as tape:
             blocks = [self.kernel(a) if a is b else self.kernel(a, b) for a, b in self.pairs]
             blocks.append(self.kernel(self.pairs[-1][1], full_cov=False))

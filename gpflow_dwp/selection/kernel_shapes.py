@@ -9,6 +9,7 @@ import numpy.typing as npt
 from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.values import Part, Parts
 
 __all__ = ["LOG_LENGTHSCALE", "LOG_VARIANCE", "SHAPES", "Blocks", "Flat", "SingleInputs"]
 
@@ -68,17 +69,17 @@ class SingleInputs(Flat):
     Of a symmetric matrix all are evaluated below the diagonal alone: they are most of the time.
     """
 
-    def __init__(self, kernels: Sequence[Kernel], pairs: Sequence[tuple[Array, Array]]) -> None:
-        self._kernels, self._num_rows = kernels, len(pairs[-1][1])
-        self.lengthscales = np.repeat([True, False], len(kernels))
+    def __init__(self, parts: Sequence[Part], pairs: Sequence[tuple[Array, Array]]) -> None:
+        self._parts, self._num_rows = parts, len(pairs[-1][1])
+        self.lengthscales = np.repeat([True, False], len(parts))
         self._lower = [
             np.tril_indices(len(a), -1) if a is b and a.ndim == 2 else None for a, b in pairs
         ]
         self._squares = []
         for (a, b), lower in zip(pairs, self._lower, strict=True):
             columns = (
-                [a[..., k.active_dims] for k in kernels],
-                [b[..., k.active_dims] for k in kernels],
+                [a[..., part.active_dims] for part in parts],
+                [b[..., part.active_dims] for part in parts],
             )
             gaps = [
                 x[lower[0], 0] - x[lower[1], 0] if lower else x - np.swapaxes(y, -1, -2)
@@ -88,19 +89,22 @@ class SingleInputs(Flat):
 
     def start(self) -> Array:
         """The vector of the present values."""
-        values = [(k.lengthscales.numpy(), k.variance.numpy()) for k in self._kernels]
-        return np.log(np.reshape(values, (-1, 2))).T.ravel()
+        values = [(float(part.lengthscales), part.variance) for part in self._parts]
+        return np.log(values).T.ravel()
 
     def limits(self) -> Array:
         """Lower and upper limit of each entry, [K, 2]."""
-        size = len(self._kernels)
+        size = len(self._parts)
         return np.array([LOG_LENGTHSCALE] * size + [LOG_VARIANCE] * size)
 
-    def assign(self, vector: Array) -> None:
-        """Give the kernels the values of a vector."""
-        for kernel, *values in zip(self._kernels, *np.exp(vector).reshape(2, -1), strict=True):
-            kernel.lengthscales.assign(np.reshape(values[0], kernel.lengthscales.shape))
-            kernel.variance.assign(values[1])
+    def values(self, vector: Array) -> Parts:
+        """The parts with the values of a vector."""
+        return tuple(
+            part._replace(lengthscales=lengthscale.reshape(np.shape(part.lengthscales)), variance=v)
+            for part, lengthscale, v in zip(
+                self._parts, *np.exp(vector).reshape(2, -1), strict=True
+            )
+        )
 
     def blocks(self, vector: Array) -> Blocks:
         """The sum for each pair of inputs, and its diagonal."""
@@ -108,11 +112,11 @@ class SingleInputs(Flat):
         self._shapes, blocks = [], []
         for squares, lower in zip(self._squares, self._lower, strict=True):
             shapes = []
-            for kernel, square, scale, variance in zip(
-                self._kernels, squares, lengthscales**-2.0, self._variances, strict=True
+            for part, square, scale, variance in zip(
+                self._parts, squares, lengthscales**-2.0, self._variances, strict=True
             ):
                 scaled = square * scale
-                k, slope = SHAPES[type(kernel)](scaled)
+                k, slope = SHAPES[part.kind](scaled)
                 slope *= scaled
                 slope *= -2.0 * variance
                 k *= variance
@@ -132,7 +136,7 @@ class SingleInputs(Flat):
     def gradient(self, bars: Sequence[Array]) -> Array:
         """That by the vector, from those by the last blocks."""
         *of_matrices, of_diagonal = bars
-        found = np.zeros((2, len(self._kernels)))
+        found = np.zeros((2, len(self._parts)))
         found[1] = self._variances * np.sum(of_diagonal)
         for bar, shapes, lower in zip(of_matrices, self._shapes, self._lower, strict=True):
             if lower:

@@ -13,6 +13,7 @@ from scipy.linalg.blas import dsymm
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
@@ -24,6 +25,7 @@ from gpflow_dwp.neighbours import Index
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection.conditionals import condition
 from gpflow_dwp.selection.evidence import solve
+from gpflow_dwp.selection.kernel_gradients import covariance
 
 __all__ = [
     "leave_one_out",
@@ -42,7 +44,7 @@ def leave_one_out_of_process(
     X: Array,
     Y: Array,
     weights: Array,
-    kernel: Kernel,
+    kernel: Kernel | Parts,
     likelihood: Gaussian,
     precisions: Array | None = None,
 ) -> PredictiveDistribution:
@@ -72,7 +74,7 @@ def leave_one_out_by_neighbours(
     X: Array,
     Y: Array,
     weights: Array,
-    kernel: Kernel,
+    kernel: Kernel | Parts,
     likelihood: Gaussian,
     neighbours: Index,
     precisions: Array | None = None,
@@ -90,7 +92,7 @@ def leave_one_out_by_neighbours(
     own, n = neighbours[:, -1], np.arange(neighbours.shape[1])
     means, spreads = [], []
     for block in np.array_split(neighbours, math.ceil(neighbours.size * len(n) / _MOST_ENTRIES)):
-        A = np.array(kernel(X[block]))
+        A = covariance(kernel, X[block])
         A[:, n, n] += noise[block]
         found = condition(A, Z[block])
         if found is None:
@@ -103,7 +105,7 @@ def leave_one_out_by_neighbours(
 
 
 def predict_unseen(
-    X: Array, Y: Array, weights: Array, kernel: Kernel, likelihood: Gaussian, unseen: Array
+    X: Array, Y: Array, weights: Array, kernel: Kernel | Parts, likelihood: Gaussian, unseen: Array
 ) -> PredictiveDistribution:
     """Predict rows that an exact Gaussian process has not seen.
 
@@ -114,9 +116,9 @@ def predict_unseen(
     """
     Z, noise = _sites(Y, weights, likelihood, None)
     alpha, inverse = _solved(X, Z, noise, kernel)
-    C = np.array(kernel(X, unseen))
+    C = covariance(kernel, X, unseen)
     explained = np.sum(C * dsymm(1.0, inverse, C, lower=True), axis=0)
-    variance = np.maximum(np.array(kernel(unseen, full_cov=False)) - explained, 0.0)[:, None]
+    variance = np.maximum(covariance(kernel, unseen[:, None])[:, :, 0] - explained[:, None], 0.0)
     mean = C.T @ alpha
     return _observed(likelihood, unseen, mean[None], np.broadcast_to(variance, mean.shape)[None])
 
@@ -216,9 +218,9 @@ def _sites(
     return Z, noise if precisions is None else noise / precisions
 
 
-def _solved(X: Array, Z: Array, noise: Array, kernel: Kernel) -> tuple[Array, Array]:
+def _solved(X: Array, Z: Array, noise: Array, kernel: Kernel | Parts) -> tuple[Array, Array]:
     """A⁻¹ Z and A⁻¹, its lower triangle, for A = K + diag(noise)."""
-    solved = solve(np.array(kernel(X)), noise, Z)
+    solved = solve(covariance(kernel, X), noise, Z)
     if solved is None:
         raise FloatingPointError("K + σ² I cannot be factorised.")
     return solved[1:]

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.kernels import Sum
+from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
@@ -23,7 +24,7 @@ from gpflow_dwp.likelihoods.named import (
 )
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.selection.kernel_gradients import covariances_of, has_closed_form
+from gpflow_dwp.selection.kernel_gradients import covariances_of
 from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process, predict_unseen
 from gpflow_dwp.selection.observations import has_atoms
 from gpflow_dwp.selection.scores import RowScores, no_worse
@@ -129,14 +130,8 @@ class SingleLayers:
         found.sort(key=lambda start: -start.evidence)
         if len(kernels) > 1 and num_inputs > 1:
             began = time.perf_counter()
-            kernel = initial_kernel(found[0].name, num_inputs, ard=False)
-            scale = math.exp(np.mean(np.log(found[0].kernel.lengthscales.numpy())))
-            kernel.lengthscales.assign(scale)
-            kernel.variance.assign(found[0].kernel.variance)
             likelihood = copy.deepcopy(found[0].likelihood)
-            common = found[0]._replace(
-                name=type(kernel).__name__, kernel=kernel, likelihood=likelihood
-            )
+            common = found[0]._replace(kernel=_with_one_scale(found[0]), likelihood=likelihood)
             common = self._scored(self._fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
@@ -170,8 +165,8 @@ class SingleLayers:
 
     def _without_idle_parts(self, sums: Start, rows: Index) -> Start:
         """Leave out each function of a single input that the evidence does not miss."""
-        for part in sorted(sums.kernel.kernels[2:], key=lambda part: part.variance.numpy()):
-            rest = Sum([each for each in sums.kernel.kernels if each is not part])
+        for part in sorted(sums.kernel[2:], key=lambda part: part.variance):
+            rest = tuple(each for each in sums.kernel if each.active_dims != part.active_dims)
             sums = best_start([sums, self._fit(sums._replace(kernel=rest), rows, 0)])
         return sums
 
@@ -263,7 +258,7 @@ class SingleLayers:
         """Log density and CRPS of some rows under the process, fitted to others from its values."""
         kernel, likelihood = copy.deepcopy((start.kernel, start.likelihood))
         start = start._replace(kernel=kernel, likelihood=likelihood)
-        self._fit(start, seen, self.max_iterations)
+        kernel = self._fit(start, seen, self.max_iterations).kernel
         data = self.X[seen], self.Y[seen], self.weights[seen]
         try:
             distribution = predict_unseen(*data, kernel, likelihood, self.X[unseen])
@@ -279,10 +274,9 @@ class SingleLayers:
         """
         num_inputs, (noise, ratios, limits) = self.X.shape[1], self._noise
         kernel = initial_kernel(name, num_inputs, ard=ard, columns=self._columns)
-        likelihood = positive_by_exp(likelihood_by_name(noise, 1, 0.1 * limits[1]))
-        start = Start(name, kernel, likelihood)
-        if not has_closed_form(kernel):
-            return [start]
+        if isinstance(kernel, Kernel):
+            likelihood = positive_by_exp(likelihood_by_name(noise, 1, 0.1 * limits[1]))
+            return [Start(name, kernel, likelihood)]
         X, P = self.X[rows], self.Y.shape[1]
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
@@ -306,10 +300,10 @@ class SingleLayers:
             _, scale, signal, ratio = profile[peak]
             change = np.log(scale) * covariances.scanned
             change += np.log(np.clip(signal, 1e-2, 1e2)) * ~covariances.lengthscales
-            covariances.assign(vector + change)
             variance = float(np.clip(signal * ratio, *limits))
             likelihood = positive_by_exp(likelihood_by_name(noise, 1, variance))
-            starts.append(Start(name, copy.deepcopy(kernel), likelihood, evidence=nats[peak]))
+            kernel = covariances.values(vector + change)
+            starts.append(Start(name, kernel, likelihood, evidence=nats[peak]))
         return starts
 
     def _warped(self, start: Start) -> Gaussian:
@@ -344,10 +338,11 @@ class SingleLayers:
         penalty = 0.5 * (num_counted - has_tails) * math.log(len(rows))
         penalty += _NATS_OF_TAILS * has_tails
         penalty += _NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
-        if isinstance(start.kernel, Sum):  # each further part has a variance
-            penalty += _NATS_OF_LENGTHSCALE * (len(start.kernel.kernels) - 1)
+        if isinstance(start.kernel, tuple) and len(start.kernel) > 1:  # each has a variance
+            penalty += _NATS_OF_LENGTHSCALE * (len(start.kernel) - 1)
             penalty -= fitted.log_prior
         return start._replace(
+            kernel=fitted.kernel,
             elbo=fitted.elbo,
             evidence=fitted.elbo - penalty,
             trace=fitted.trace,
@@ -385,11 +380,15 @@ def _is_level(scores: RowScores, best: RowScores) -> bool:
 
 def _simpler(sums: Start) -> list[Start]:
     """Of a sum a line, and all functions, with one lengthscale of all inputs jointly."""
-    joint, *others = sums.kernel.kernels
-    scale = math.exp(np.mean(np.log(joint.lengthscales.numpy())))
     found = []
-    for parts in (others[:1], others):
-        common = positive_by_exp(type(joint)(joint.variance.numpy(), scale))
-        kernel, likelihood = copy.deepcopy((parts, sums.likelihood))
-        found.append(sums._replace(kernel=Sum([common, *kernel]), likelihood=likelihood))
+    for last in (2, None):
+        kernel = _with_one_scale(sums)[:last]
+        found.append(sums._replace(kernel=kernel, likelihood=copy.deepcopy(sums.likelihood)))
     return found
+
+
+def _with_one_scale(start: Start) -> Parts:
+    """Its kernel, with one lengthscale of all inputs jointly."""
+    joint, *others = start.kernel
+    scale = np.exp(np.mean(np.log(joint.lengthscales)))
+    return joint._replace(lengthscales=scale), *others

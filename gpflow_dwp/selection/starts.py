@@ -14,10 +14,12 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.kernels.additive import parts_of
+from gpflow_dwp.kernels.additive import additive_values
+from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
-from gpflow_dwp.models.named_kernels import KERNELS, make_kernels, positive_by_exp
+from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
+from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
 from gpflow_dwp.selection.scores import RowScores
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
 class Start(NamedTuple):
     """Where models start: at a Gaussian process that was fitted to some rows, or to all.
 
+    :param kernel: Its values, or GPflow's kernel where it has no closed form.
     :param elbo: Its evidence, or a bound of it, in nats.
     :param evidence: The same, less what parameters count for.
     :param scores: Of each row, predicted from all others.
@@ -41,7 +44,7 @@ class Start(NamedTuple):
     """
 
     name: str
-    kernel: Kernel
+    kernel: Kernel | Parts
     likelihood: Likelihood
     elbo: float = -math.inf
     evidence: float = -math.inf
@@ -49,6 +52,12 @@ class Start(NamedTuple):
     precisions: Array | None = None
     scores: RowScores | None = None
     num_data: int = 0
+
+    def make_kernel(self) -> Kernel:
+        """Make GPflow's kernel of its values."""
+        if isinstance(self.kernel, Kernel):
+            return copy.deepcopy(self.kernel)
+        return positive_by_exp(as_kernel(self.kernel))
 
     @property
     def is_gaussian(self) -> bool:
@@ -68,22 +77,26 @@ def initial_kernel(
     *,
     ard: bool = True,
     columns: Sequence[int] | None = None,
-) -> Kernel:
+) -> Kernel | Parts:
     """Return the kernel of a name in :data:`KERNELS` that a single layer starts with.
 
     :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
     :param columns: Inputs of which an additive kernel has a function each; None for all.
+    :return: Its values, or where there is no closed form of it GPflow's kernel.
     """
     # About the distance between two standardised rows.
     scale = math.sqrt(2.0 * num_inputs)
-    if name.startswith("Additive"):
-        kernel = positive_by_exp(KERNELS[name](np.full(num_inputs, scale), columns))
-    else:
-        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
+    scales = np.full(num_inputs if ard else (), scale)
+    if name in SUMS:
+        parts = additive_values(SUMS[name], np.full(num_inputs, scale), columns)
+        return tuple(part._replace(variance=variance * part.variance) for part in parts)
+    kind = KERNELS[name]
+    if isinstance(kind, type) and kind in CLOSED_FORMS:
+        return (Part(kind, variance, scales),)
+    kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
     if hasattr(kernel, "lengthscales"):
-        kernel.lengthscales.assign(np.full(kernel.lengthscales.shape, scale))
-    for part in parts_of(kernel):
-        part.variance.assign(variance * part.variance)
+        kernel.lengthscales.assign(scales)
+    kernel.variance.assign(variance)
     return kernel
 
 
@@ -118,10 +131,10 @@ def noise_variance(likelihood: Likelihood) -> float:
     return max(float(tf.convert_to_tensor(likelihood.variance)), floor)
 
 
-def num_lengthscales(kernel: Kernel) -> int:
+def num_lengthscales(kernel: Kernel | Parts) -> int:
     """How many lengthscales a kernel and its parts have."""
-    parts = [part for part in parts_of(kernel) if hasattr(part, "lengthscales")]
-    return sum(int(np.size(part.lengthscales)) for part in parts)
+    parts = parts_of(kernel) if isinstance(kernel, Kernel) else kernel
+    return sum(int(np.size(getattr(part, "lengthscales", ()))) for part in parts)
 
 
 def best_start(starts: Iterable[Start]) -> Start:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import math
@@ -15,7 +14,7 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.kernels.additive import parts_of
+from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
@@ -87,12 +86,14 @@ class Trainer:
         :param width: Degrees of freedom; None for what was chosen.
         """
         num_data, num_inputs = self.X.shape
-        kernels = [copy.deepcopy(start.kernel), *make_kernels(start.name, depth, num_inputs)[1:]]
+        kernels = make_kernels(
+            [start.make_kernel(), *[start.name] * (depth - 1)], depth, num_inputs
+        )
         parts = parts_of(kernels[0])
         if depth > 1:  # The scale of the functions is that of the last layer.
             scale = parts[0].variance
             if len(parts) > 1:
-                scale = np.mean(start.kernel(self.X[:_ROWS_FOR_BOUND], full_cov=False))
+                scale = np.mean(kernels[0](self.X[:_ROWS_FOR_BOUND], full_cov=False))
             kernels[-1].variance.assign(scale)
             for part in parts:
                 part.variance.assign(part.variance / scale)

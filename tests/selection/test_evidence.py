@@ -12,7 +12,7 @@ from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import nearest_before
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.kernel_gradients import covariances_of
-from gpflow_dwp.selection.starts import initial_kernel
+from gpflow_dwp.selection.starts import Start, initial_kernel
 
 RNG = np.random.default_rng(0)
 N, D, P = 25, 3, 2
@@ -45,7 +45,7 @@ def make(
         noise = WarpedStudentT.of(noise)
     noise = positive_by_exp(noise)
     precisions = PRECISIONS if likelihood == "student_t" else None
-    of_inputs = initial_kernel(kernel, D, 1.3, ard=ard)
+    of_inputs = Start(kernel, initial_kernel(kernel, D, 1.3, ard=ard), noise).make_kernel()
     steps = np.full(P, step)
     return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, inducing, neighbours)
 

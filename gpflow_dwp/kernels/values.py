@@ -1,0 +1,63 @@
+"""Kernels as values, which cost nothing to make, copy and change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gpflow.kernels import Kernel, Linear, Sum
+
+__all__ = ["Part", "Parts", "as_kernel", "parts_of", "values_of"]
+
+
+class Part(NamedTuple):
+    """A stationary kernel, or a linear one, as values.
+
+    :param kind: GPflow's class of it.
+    :param lengthscales: One, [], or one for each input, [D]; of a line none, [0].
+    :param active_dims: Of which inputs it is.
+    """
+
+    kind: type[Kernel]
+    variance: float
+    lengthscales: npt.NDArray[np.float64]
+    active_dims: slice | Sequence[int] = slice(None)
+
+    @property
+    def is_of_one_input(self) -> bool:
+        """Whether it is of a single column that it names."""
+        return not isinstance(self.active_dims, slice) and len(self.active_dims) == 1
+
+
+Parts = tuple[Part, ...]
+"""The terms of a sum, or a kernel by itself."""
+
+
+def as_kernel(parts: Parts) -> Kernel:
+    """Make GPflow's kernel of these values, a sum if there are several."""
+    kernels = []
+    for kind, variance, lengthscales, active_dims in parts:
+        make: Callable[..., Kernel] = kind
+        scales = {"lengthscales": lengthscales} if np.size(lengthscales) else {}
+        kernels.append(make(variance, **scales, active_dims=active_dims))
+    return kernels[0] if len(kernels) == 1 else Sum(kernels)
+
+
+def values_of(kernel: Kernel) -> Parts:
+    """The present values of a kernel, or of the terms of a sum, all stationary or linear."""
+    return tuple(
+        Part(
+            type(part),
+            float(part.variance.numpy()),
+            np.empty(0) if type(part) is Linear else part.lengthscales.numpy(),
+            part.active_dims,
+        )
+        for part in parts_of(kernel)
+    )
+
+
+def parts_of(kernel: Kernel) -> list[Kernel]:
+    """The terms of a sum; of any other kernel itself."""
+    return list(kernel.kernels) if type(kernel) is Sum else [kernel]
