@@ -93,6 +93,8 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     :raises ValueError: If ``model`` is none of this package's.
     :raises SavedModelError: If a part of the model cannot be described.
     """
+    if hasattr(model, "model_"):
+        raise ValueError("model is an estimator, which has a method save of its own.")
     check_instance(VariationalModel, model=model)
     originals = parameter_dict(model)
     arrays = {path: _variable(value).numpy() for path, value in originals.items()}

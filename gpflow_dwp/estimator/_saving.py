@@ -1,0 +1,145 @@
+"""Estimators in a file, as a whole: arguments, models, units and rows; nothing is pickled.
+
+The file is a zip archive of a description (JSON), of arrays, and of models as
+:func:`gpflow_dwp.models.model_to_bytes` describes them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.kernels import Kernel
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.files import read_archive, read_arrays, write_whole
+from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
+from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
+from gpflow_dwp.selection.candidates import Candidate, LeaveOneOut
+from gpflow_dwp.training import TrainingHistory
+
+__all__ = ["read", "write"]
+
+_DESCRIPTION, _ARRAYS = "estimator.json", "arrays.npz"
+_FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
+
+_RECORDS: dict[str, Any] = {
+    each.__name__: each for each in (Candidate, LeaveOneOut, Standardiser, TrainingHistory)
+}
+
+
+def write(estimator: Any, path: str | os.PathLike[str], classes: Mapping[str, type]) -> None:
+    """Write an estimator to a file, in one step.
+
+    :param estimator: One of the classes, which has others, records, models and data in attributes.
+    :param path: The file.
+    :param classes: The estimators that there are, by their names.
+    :raises SavedModelError: If a part of it cannot be described; nothing has been written.
+    """
+    files: dict[str, bytes] = {}
+    arrays: Arrays = {}
+    try:
+        description = _FORMAT | {"estimator": _described(estimator, files, arrays, classes)}
+    except SavedModelError as error:
+        raise SavedModelError(f"The estimator cannot be saved: {error}") from error
+    packed, buffer = io.BytesIO(), io.BytesIO()
+    np.savez(packed, **arrays)
+    files |= {_DESCRIPTION: json.dumps(description).encode(), _ARRAYS: packed.getvalue()}
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    write_whole(Path(path), buffer.getvalue())
+
+
+def read(
+    path: str | os.PathLike[str], classes: Mapping[str, type], custom_classes: Sequence[type]
+) -> Any:
+    """Build the estimator that :func:`write` wrote.
+
+    :param custom_classes: The user's, of which kernels are.
+    :raises SavedModelError: If the file is missing, foreign or damaged, was written by another
+        format, or names classes that are not known.
+    """
+    try:
+        files = read_archive(Path(path).read_bytes())
+        description = json.loads(files[_DESCRIPTION])
+        if any(description[name] != value for name, value in _FORMAT.items()):
+            raise SavedModelError(f"its format is not {_FORMAT}")
+        arrays = read_arrays(files[_ARRAYS])
+        known = {**_RECORDS, **classes}
+        return _Reader(files, arrays, known, custom_classes).built(description["estimator"])
+    except OSError as error:
+        raise SavedModelError(f"{path} cannot be read: {error}") from error
+    except Exception as error:  # of a dozen kinds, as the damage falls
+        raise SavedModelError(f"{path} is no saved estimator, or damaged: {error}") from error
+
+
+def _described(
+    value: Any, files: dict[str, bytes], arrays: Arrays, classes: Mapping[str, type]
+) -> Any:
+    """Plain data of a value; models and arrays are put in their places, by new names."""
+
+    def described(each: Any) -> Any:
+        return _described(each, files, arrays, classes)
+
+    if isinstance(value, DeepWishartProcess):
+        name = f"model {len(files)}.zip"
+        files[name] = model_to_bytes(value)
+        return {"model": name}
+    if isinstance(value, np.ndarray):
+        name, are_objects = f"array {len(arrays)}", value.dtype.kind == "O"  # labels, or names
+        arrays[name] = np.array(value.tolist()) if are_objects else value
+        if arrays[name].dtype.kind not in "biufU":
+            raise SavedModelError(f"{value!r:.80} cannot be described as plain data")
+        return {"array": name, "are_objects": are_objects}
+    if type(value) in (*_RECORDS.values(), *classes.values()):
+        fields = value._asdict() if hasattr(value, "_asdict") else vars(value)
+        parts = {}
+        for name, each in fields.items():
+            try:
+                parts[name] = described(each)
+            except SavedModelError as error:
+                raise SavedModelError(f"{name}: {error}") from error
+        return {"class": type(value).__name__, "fields": parts}
+    if isinstance(value, tuple):
+        return {"tuple": [described(each) for each in value]}
+    if isinstance(value, list):
+        return [described(each) for each in value]
+    return {"part": to_config(value)} if isinstance(value, Kernel) else to_config(value)
+
+
+class _Reader(NamedTuple):
+    files: Mapping[str, bytes]
+    arrays: Arrays
+    classes: Mapping[str, Any]
+    custom_classes: Sequence[type]
+
+    def built(self, described: Any) -> Any:
+        if isinstance(described, list):
+            return [self.built(each) for each in described]
+        if not isinstance(described, dict):
+            return described
+        if "model" in described:
+            content = self.files[described["model"]]
+            return model_from_bytes(content, custom_classes=self.custom_classes)
+        if "part" in described:
+            return from_config(described["part"], self.custom_classes)
+        if "array" in described:
+            array = self.arrays[described["array"]]
+            return array.astype(object) if described["are_objects"] else array
+        if "tuple" in described:
+            return tuple(self.built(described["tuple"]))
+        found = self.classes[described["class"]]
+        fields = {name: self.built(each) for name, each in described["fields"].items()}
+        if described["class"] in _RECORDS:
+            return found(**fields)
+        estimator = found()
+        vars(estimator).update(fields)
+        return estimator
