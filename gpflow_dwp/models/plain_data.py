@@ -17,7 +17,7 @@ import importlib
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any
 
 import gpflow
@@ -26,7 +26,7 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.functions import Function
-from gpflow.inducing_variables import InducingVariables
+from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import HeteroskedasticTFPConditional, Likelihood, RobustMax
 
@@ -39,8 +39,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 _LISTED = {
     "gpflow_dwp.kernels": "SeparableMatern52",
     "gpflow_dwp.latent_variable_deep_gp": "LatentVariableDeepGP LatentVariableLayer"
-    " LatentVariableProcess"
-    " LocalInducingGPLayer NetworkEncoder",
+    " LatentVariableProcess LocalInducingGPLayer NetworkEncoder",
     "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
     " NearestNeighbourGPLayer RegressionGPLayer SkipLayer WishartLayer",
     "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"
@@ -48,16 +47,13 @@ _LISTED = {
     "gpflow_dwp.matrix_gaussian": "MatrixGaussianLayer MatrixGaussianNetwork",
     "gpflow_dwp.models": "DeepGaussianProcess DeepInverseWishartProcess DeepKernelProcess"
     " DeepWishartProcess",
-    "gpflow.functions": "Additive Constant Identity Linear Polynomial Product SwitchedFunction"
-    " SwitchedMeanFunction Zero",
-    "gpflow.inducing_variables": "InducingPatches InducingPoints Multiscale"
-    " SeparateIndependentInducingVariables SharedIndependentInducingVariables",
+    "gpflow.functions": "Constant Identity Linear Zero",
+    "gpflow.inducing_variables": "InducingPoints",
     "gpflow.kernels": "ArcCosine ChangePoints Constant Convolutional Coregion Cosine Exponential"
     " Linear LinearCoregionalization Matern12 Matern32 Matern52 Periodic Polynomial Product"
     " RationalQuadratic SeparateIndependent SharedIndependent SquaredExponential Sum White",
     "gpflow.likelihoods": "Bernoulli Beta Exponential Gamma Gaussian GaussianMC"
-    " HeteroskedasticTFPConditional MultiClass Ordinal Poisson RobustMax Softmax StudentT"
-    " SwitchedLikelihood",
+    " HeteroskedasticTFPConditional MultiClass Ordinal Poisson RobustMax Softmax StudentT",
     "gpflow.likelihoods.utils": "inv_probit",
     "tf.math": "abs cos erf exp expm1 log1p sigmoid sin softplus sqrt square tanh",
     "tf.nn": "elu gelu leaky_relu relu relu6 selu softsign swish",
@@ -71,25 +67,25 @@ _LISTED = {
 }
 """Classes and functions that a description may name, by their homes."""
 
-# Arguments that take parts, of which kind; those that take numbers as well; and those that are
-# sizes of what a constructor makes.
-_BIJECTORS = ("bijector", "bijectors", "diag_bijector", "scale_transform")
-_FUNCTIONS = ("first_part", "second_part", "function_list", "meanfunction_list", "mean_function")
-_PARTS: dict[str, Any] = {
+_PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
+_KINDS: dict[str, Any] = {
     **dict.fromkeys(("kernel", "kernels", "base_kernel"), Kernel),
-    **dict.fromkeys(("likelihood", "likelihood_list"), Likelihood),
     **dict.fromkeys(("layers", "layer", "encoder", "warp"), tf.Module),
-    **dict.fromkeys((*_FUNCTIONS, "variance", "scale", "shape"), Function),
-    **dict.fromkeys(("inducing_variable", "inducing_variable_list"), InducingVariables),
-    **dict.fromkeys(_BIJECTORS, tfp.bijectors.Bijector),
-    "invlink": (FunctionType, RobustMax),
-    "distribution_class": type,
+    **dict.fromkeys(("bijector", "bijectors", "diag_bijector"), tfp.bijectors.Bijector),
+    **dict.fromkeys(("variance", "scale", "shape"), (Function, *_PLAIN)),
+    "likelihood": Likelihood,
+    "inducing_variable": (InducingPoints, *_PLAIN),
+    "mean_function": (Function, NoneType),
+    "scale_transform": (tfp.bijectors.Bijector, NoneType),
+    "invlink": (FunctionType, RobustMax, NoneType),
+    "distribution_class": type(tfp.distributions.Distribution),
 }
-_OR_NUMBERS = ("variance", "scale", "shape", "inducing_variable")
-_SIZES = (
-    *("num_inducing", "num_outputs", "num_inputs", "num_pseudo_data", "num_classes", "width"),
-    *("latent_dim", "hidden_dims", "input_dim", "output_dim", "rank", "image_shape"),
-    *("patch_shape", "colour_channels"),
+"""What arguments take, or each item of a list; others are plain."""
+
+# Whole numbers for which a constructor takes no room.
+_NO_SIZES = (
+    *("active_dims", "df", "num_data", "num_samples", "num_prediction_samples"),
+    *("num_neighbours", "seed"),
 )
 
 # Room for numbers: what any description may take, what a part takes besides its sizes, and how many
@@ -97,9 +93,6 @@ _SIZES = (
 _ROOM, _ROOM_OF_PART, _ROOM_OF_BYTE = 2**23, 2**12, 0.5
 
 _OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
-
-# What classes had in an earlier version, at what they always do now; what was not set is None.
-_GONE = {"stick_the_landing": True}
 
 
 def to_config(value: Any, arrays: Arrays | None = None) -> Any:
@@ -138,15 +131,16 @@ def from_config(
     :raises SavedModelError: If the description is damaged, names what is not on the list, or asks
         for more room than its arrays account for.
     """
-    return _Builder(custom_classes, arrays).build(config)
+    builder = _Builder(custom_classes, arrays)
+    builder.take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
+    return builder.build(config)
 
 
 class _Builder:
     def __init__(self, custom_classes: Sequence[type], arrays: Arrays | None) -> None:
         self._custom = {_class_name(cls): cls for cls in custom_classes if not _name(cls)}
         self._arrays = arrays
-        size = sum(array.nbytes for array in (arrays or {}).values())
-        self._room = _ROOM + _ROOM_OF_BYTE * size
+        self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in (arrays or {}).values())
 
     def build(self, config: Any) -> Any:
         if isinstance(config, list):
@@ -167,21 +161,19 @@ class _Builder:
             return found
         if not (isinstance(found, type) and issubclass(found, tf.Module)):
             raise SavedModelError(f"{name} is no class of parts.")
-        return self._part(found, name, config["arguments"])
-
-    def _part(self, cls: type, name: str, described: Mapping[str, Any]) -> Any:
-        known = inspect.signature(cls).parameters
+        known = inspect.signature(found).parameters
         arguments = {
             key: self.build(argument)
-            for key, argument in described.items()
-            if key in known or argument not in (None, _GONE.get(key))
+            for key, argument in config["arguments"].items()
+            # What classes had in an earlier version, at what they always do now.
+            if key in known or (argument and (key, argument) != ("stick_the_landing", True))
         }
         if name not in self._custom:
             self._check(name, arguments)
-        if issubclass(cls, _OF_TFP):
+        if issubclass(found, _OF_TFP):
             arguments = {key: _of_default_type(part) for key, part in arguments.items()}
         try:
-            return cls(**arguments)
+            return found(**arguments)
         except (TypeError, ValueError) as error:
             raise SavedModelError(f"{name} cannot be built: {error}") from error
 
@@ -190,36 +182,28 @@ class _Builder:
         array = np.array(found) if is_here else (self._arrays or {}).get(str(found))
         if array is None or array.dtype.kind not in "biuf":
             raise SavedModelError("An array that does not hold numbers, or is not in the archive.")
-        self._take(array.size, "an array that is mentioned again and again")
+        self.take(array.size, "an array that is mentioned again and again")
         return array
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Refuse parts of the wrong kinds, and sizes of which there are no arrays."""
-        sizes = [0]
+        sizes: list[int] = []
         for key, value in arguments.items():
-            each = value if isinstance(value, list) else [value]
-            kind = _PARTS.get(key, ())
-            for item in each:
-                is_part = isinstance(item, tf.Module | FunctionType | type)
-                may_be_other = key not in _PARTS or key in _OR_NUMBERS or item is None
-                if not isinstance(item, kind) if is_part else not may_be_other:
+            for item in value if isinstance(value, list) else [value]:
+                if not isinstance(item, _KINDS.get(key, _PLAIN)):
                     raise SavedModelError(f"{name} cannot have {item!r} as {key}")
-            if key in _SIZES and value is not None:
-                if not all(type(item) is int for item in each):
-                    raise SavedModelError(f"{name} needs whole numbers as {key}, not {value!r}")
-                sizes += map(abs, each) if "Regression" not in name else ()
-        if "pseudo_targets" in arguments:
-            sizes.append(np.shape(arguments["pseudo_targets"])[0])
-        count = sum(sizes) ** 2
-        if name.endswith(".LocalInducingGPLayer"):
+                if key not in _NO_SIZES and isinstance(item, int | np.ndarray):
+                    numbers = np.asarray(item)
+                    sizes += numbers.ravel().tolist() if numbers.dtype.kind in "iuO" else []
+        sizes += np.shape(arguments.get("pseudo_targets"))[:1]
+        # A layer of rows has nothing of its inducing points but their number.
+        count = 0 if "inputs" in arguments else sum(map(abs, sizes)) ** 2
+        if name.endswith(".LocalInducingGPLayer"):  # a matrix for each output
             points = arguments["inducing_variable"]
-            count = np.shape(getattr(points, "Z", points))[0] ** 2 * sizes[-1]
-        if name == "gpflow.functions.Polynomial":  # which has all monomials
-            degree = arguments["degree"]
-            count *= min(degree + 1, _ROOM) ** min(arguments.get("input_dim", 1), 32)
-        self._take(count + _ROOM_OF_PART, f"{name} of sizes {sizes[1:]}")
+            count *= np.shape(getattr(points, "Z", points))[0] ** 2
+        self.take(count, f"{name} of sizes {sizes}")
 
-    def _take(self, count: float, what: str) -> None:
+    def take(self, count: float, what: str) -> None:
         self._room -= count
         if self._room < 0:
             raise SavedModelError(f"{what} takes more room than the model's arrays account for")

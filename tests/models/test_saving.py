@@ -363,15 +363,17 @@ def many_parts(description: Any, arrays: Any) -> None:
     first_layer(description)["kernel"] = many
 
 
-def many_monomials(description: Any, arrays: Any) -> None:
-    sizes = {"degree": 50, "input_dim": 50}
-    mean = {"class": "gpflow.functions.Polynomial", "arguments": sizes}
-    description["model"]["arguments"]["layers"][-1]["arguments"]["mean_function"] = mean
+def many_matrices(description: Any, arrays: Any) -> None:
+    layer = {"kernel": first_layer(description)["kernel"], "num_outputs": 1_000}
+    layer["inducing_variable"] = {"array": "argument 99"}
+    name = "gpflow_dwp.latent_variable_deep_gp.LocalInducingGPLayer"
+    description["model"]["arguments"]["layers"][0] = {"class": name, "arguments": layer}
+    arrays["argument 99"] = np.zeros([1_000, 1])
 
 
 @pytest.mark.parametrize(
     "change",
-    [many_inducing_points, many_pseudo_targets, many_mentions, many_parts, many_monomials],
+    [many_inducing_points, many_pseudo_targets, many_mentions, many_parts, many_matrices],
 )
 def test_a_hostile_model_is_refused_before_it_takes_room(change: Any, content: bytes) -> None:
     """Catches sizes of which there are no arrays, and arrays of which there are many copies."""
