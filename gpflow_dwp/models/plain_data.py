@@ -138,7 +138,7 @@ def from_config(
 
 class _Builder:
     def __init__(self, custom_classes: Sequence[type], arrays: Arrays | None) -> None:
-        self._custom = {_class_name(cls): cls for cls in custom_classes if not _name(cls)}
+        self._custom = set(custom_classes)
         self._arrays = arrays
         self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in (arrays or {}).values())
 
@@ -152,10 +152,12 @@ class _Builder:
         if "slice" in config:
             return slice(*config["slice"])
         name = config.get("name", config.get("class"))
-        found = self._custom.get(name) or _known().get(name)
-        if found is None:
+        custom = [cls for cls in self._custom if f"custom.{cls.__qualname__}" == name]
+        found = custom[0] if custom else _known().get(str(name))
+        if found is None or len(custom) > 1:
+            unknown = "not known here; pass a class of yours in custom_classes"
             raise SavedModelError(
-                f"The name {name!r} is not known here; pass a class of yours in custom_classes."
+                f"The name {name!r} is {'that of several classes' if custom else unknown}."
             )
         if "name" in config:
             return found
@@ -168,7 +170,7 @@ class _Builder:
             # What classes had in an earlier version, at what they always do now.
             if key in known or (argument and (key, argument) != ("stick_the_landing", True))
         }
-        if name not in self._custom:
+        if not custom:
             self._check(name, arguments)
         if issubclass(found, _OF_TFP):
             arguments = {key: _of_default_type(part) for key, part in arguments.items()}

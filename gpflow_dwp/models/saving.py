@@ -75,15 +75,9 @@ def load_model(
     """
     path = Path(directory) / _FILE
     try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise SavedModelError(f"{directory} is not a saved model: it has no {_FILE}.") from error
-    except (OSError, MemoryError) as error:
-        raise SavedModelError(f"{path} cannot be read: {error}") from error
-    try:
-        return model_from_bytes(content, custom_classes=custom_classes)
-    except SavedModelError as error:
-        raise SavedModelError(f"{path}: {error}") from error
+        return model_from_bytes(path.read_bytes(), custom_classes=custom_classes)
+    except (OSError, MemoryError, SavedModelError) as error:
+        raise SavedModelError(f"{path} cannot be loaded: {error}") from error
 
 
 def model_to_bytes(model: VariationalModel) -> bytes:
@@ -141,14 +135,14 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
             f"gpflow.config.set_default_float(np.{dtype})."
         )
     try:
-        model = from_config(description["model"], custom_classes, arrays)
+        model: VariationalModel = from_config(description["model"], custom_classes, arrays)
         check_instance(VariationalModel, model=model)
         _set_parameters(model, description["parameters"], arrays)
     except SavedModelError:
         raise
     except Exception as error:  # whatever a constructor makes of what it does not expect
         raise SavedModelError(f"the model is damaged: {error}") from error
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def warn_if_unsaved(model: VariationalModel) -> None:
@@ -185,13 +179,13 @@ def _set_parameters(model: VariationalModel, described: Mapping[str, Any], array
     parameters = parameter_dict(model)
     if described.keys() - parameters.keys() or parameters.keys() - arrays.keys():
         raise SavedModelError("its parameters belong to another model")
-    for path, parameter in parameters.items():
-        entry, array = described.get(path, {}), arrays[path]
+    for path, entry in described.items():
+        parameter, array = parameters[path], arrays[path]
         if "transform" in entry and to_config(parameter.transform) != entry["transform"]:
             transform, trainable = from_config(entry["transform"]), parameter.trainable
             value = array if transform is None else transform.forward(array)
-            _replace(model, path, Parameter(value, transform=transform, trainable=trainable))
-    parameters = parameter_dict(model)
+            parameters[path] = Parameter(value, transform=transform, trainable=trainable)
+            _replace(model, path, parameters[path])
     for path, entry in described.items():
         if "same_as" in entry:
             _replace(model, path, parameters[entry["same_as"]])
@@ -232,14 +226,9 @@ def _parse(content: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         files = read_archive(content)
         description = json.loads(files[_DESCRIPTION])
-        if not isinstance(description, dict) or description.get("format") != _FORMAT:
-            raise ValueError(f"its {_DESCRIPTION} does not describe a model of this package")
-        version = description.get("format_version")
-        if version != _FORMAT_VERSION:
-            raise ValueError(
-                f"it has format version {version!r:.80}; this version of the package reads "
-                f"{_FORMAT_VERSION}"
-            )
+        found = (description["format"], description["format_version"])
+        if found != (_FORMAT, _FORMAT_VERSION):
+            raise ValueError(f"it has format {found!r:.80}, not {_FORMAT} {_FORMAT_VERSION}")
         return description, read_arrays(files[_ARRAYS])
-    except (KeyError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error

@@ -97,6 +97,14 @@ def test_a_class_that_forgets_its_arguments_is_refused() -> None:
         to_config(Forgetful(2))
 
 
+def test_a_name_of_several_classes_is_refused() -> None:
+    """Catches a kernel that comes back as another one of the same name."""
+    kinds = [type("Own", (gk.Linear,), {"__init__": gk.Linear.__init__}) for _ in range(2)]
+    assert type(round_trip(kinds[0](), kinds[0])) is kinds[0]
+    with pytest.raises(SavedModelError, match="'custom.Own' is that of several classes"):
+        round_trip(kinds[0](), *kinds)
+
+
 @pytest.mark.parametrize("value", [object(), lambda x: x, {1, 2}])
 def test_what_is_no_plain_data_is_refused(value: Any) -> None:
     with pytest.raises(SavedModelError, match="cannot be described as plain data"):
