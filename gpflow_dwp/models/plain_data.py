@@ -197,7 +197,8 @@ class _Builder:
                 if key not in _NO_SIZES and isinstance(item, int | np.ndarray):
                     numbers = np.asarray(item)
                     sizes += numbers.ravel().tolist() if numbers.dtype.kind in "iuO" else []
-        sizes += np.shape(arguments.get("pseudo_targets"))[:1]
+        targets: Any = arguments.get("pseudo_targets")
+        sizes += np.shape(targets)[:1]
         # A layer of rows has nothing of its inducing points but their number.
         count = 0 if "inputs" in arguments else sum(map(abs, sizes)) ** 2
         if name.endswith(".LocalInducingGPLayer"):  # a matrix for each output
