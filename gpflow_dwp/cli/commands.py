@@ -34,7 +34,7 @@ _PACKAGES = (
     *("numpy", "scipy", "pandas", "scikit-learn"),
 )
 _NO_CSV = (".parquet", ".pq", ".feather", ".arrow", ".gz", ".bz2", ".xz", ".zip", ".zst")
-_METRICS = ("training_rows", "test_rows", "steps", "stop_reason", "reason", "scores")
+_METRICS = ("training_rows", "test_rows", "steps", "stop_reason", "reason", "shares", "scores")
 
 
 def predict(

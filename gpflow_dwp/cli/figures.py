@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpflow.kernels import Sum
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import spared
@@ -15,6 +16,7 @@ from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.runs import FIGURES
 from gpflow_dwp.data import Table
 from gpflow_dwp.data.encoding import ColumnEncoder
+from gpflow_dwp.emulation import variance_shares
 from gpflow_dwp.evaluation import (
     RawUnits,
     plot_calibration,
@@ -29,7 +31,7 @@ from gpflow_dwp.evaluation.predictions import (
 )
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["effect_of", "relevances", "write_figures"]
+__all__ = ["effect_of", "relevances", "shares", "write_figures"]
 
 _ROWS, _GRID, _DRAWS = 50, 40, 20
 _BAND = f"{100 * INTERVAL:g}% interval"
@@ -54,6 +56,21 @@ def relevances(units: RawUnits, X: Array, encoder: ColumnEncoder, seed: int) -> 
     spread = float(np.sqrt(first.var(axis=0).sum())) or 1.0
     moves = [float(np.sqrt(np.square(other - first).mean(axis=0).sum())) for other in others]
     named = {name: move / spread for name, move in zip(encoder.columns, moves, strict=True)}
+    return dict(sorted(named.items(), key=lambda pair: -pair[1]))
+
+
+def shares(units: RawUnits, X: Array, encoder: ColumnEncoder) -> dict[str, float]:
+    """Return what each column by itself, and all jointly, have of the variance of a model's mean.
+
+    Empty where the model is no sum of such functions: see
+    :func:`gpflow_dwp.emulation.variance_shares`. The largest is the first.
+    """
+    layers = units.model.layers
+    if len(layers) > 1 or not isinstance(getattr(layers[0], "kernel", None), Sum):
+        return {}
+    single, joint = variance_shares(units.model, units.to_model(X))
+    named = {name: single[places].sum() for name, places in _places(encoder).items()}
+    named["all jointly"] = joint.sum()
     return dict(sorted(named.items(), key=lambda pair: -pair[1]))
 
 

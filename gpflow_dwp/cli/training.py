@@ -17,7 +17,7 @@ from tabulate import tabulate
 
 from gpflow_dwp import models
 from gpflow_dwp.cli.errors import spared, user_mistakes
-from gpflow_dwp.cli.figures import relevances, write_figures
+from gpflow_dwp.cli.figures import relevances, shares, write_figures
 from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.options import FitOptions
 from gpflow_dwp.cli.reports import named_scores, plain, predictions_by_name, scores_as_text
@@ -116,11 +116,12 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
             trained = context.run(_train, run, data, model, options)
         trained.keep(run, digest)
     units, elbo = RawUnits(trained.model, data.inputs, data.target), trained.elbo + data.offset
-    judged, relevance = None, dict[str, float]()
+    judged, relevance, share = None, dict[str, float](), dict[str, float]()
     with spared("scores of the model"):
         judged = judge(units, test.X, test.Y, elbo=elbo, seconds=trained.seconds)
     with spared("relevance of columns"):
         relevance = relevances(units, data.train.X, data.encoder, options.seed)
+        share = shares(units, data.train.X, data.encoder)
     title = f"{_BUILDERS[options.model][0]}, depth {len(trained.model.layers)}"
     all_scores = {**simple, **({title: judged.scores} if judged else {})}
     scores = {name: named_scores(score, task) for name, score in all_scores.items()}
@@ -131,6 +132,7 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
             "test_rows": len(test.X),
             **trained.facts,
             "relevance": relevance,
+            **({"shares": share} if share else {}),
             **(judged.calibration if judged else {}),
             "options": options.plain(),
             "provenance": describe_provenance(np.dtype(gpflow.default_float()).name),
@@ -169,6 +171,9 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
         show(f"{name} failed: {scores[name]['failed']}")
     most = [f"{name} {value:.2f}" for name, value in [*relevance.items()][:_SHOWN_INPUTS]]
     show(f"Predictions change most with {', '.join(most)} (of their standard deviation)")
+    if share:
+        most = [f"{name} {value:.2f}" for name, value in [*share.items()][:_SHOWN_INPUTS]]
+        show(f"Of the variance of their mean the shares are {', '.join(most)}")
     show(f"Model, metrics and figures are in {run.directory}")
     if options.json:
         print(json.dumps({"directory": str(run.directory), **metrics}))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import as_emulator
-from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.evaluation.pareto_smoothing import without_own_row
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.selection.leave_one_out import leave_one_out as of_model
@@ -66,12 +66,11 @@ def leave_one_out(
     heteroskedastic noise it is rough: the function's posterior loses the row, that of the noise
     stays. A deeper model is one given each draw of its Gram matrices, and draws are mixed: see
     :func:`gpflow_dwp.selection.leave_one_out`.
-    They are draws given all runs, so run n may be predicted too well. With ``smoothed`` draw s has
-    the weight :math:`1 / p(y_n \mid G_s, y_{-n})`, Pareto-smoothed (Vehtari et al., "Pareto
-    smoothed importance sampling", 2024) and made of equal ones by systematic resampling.
+    They are draws given all runs, so run n may be predicted too well: with ``smoothed`` they are
+    weighted as if it had not been there.
 
     :param model: A fitted estimator, or a trained model whose output layer is a regression.
-    :param smoothed: Whether draws are weighted, by arviz-stats.
+    :param smoothed: Whether draws are weighted, by Pareto-smoothed importance ratios.
     :param num_samples: Number of draws, S.
     :raises ValueError: If the model cannot be used, or weights are wanted for a likelihood that is
         a mixture by itself.
@@ -87,7 +86,7 @@ def leave_one_out(
         observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.targets.numpy()))
     distribution, k_hat = dataclasses.replace(found, target=target), None
     if smoothed:
-        distribution, k_hat = _smooth(distribution, observed)
+        distribution, k_hat = without_own_row(distribution, observed)
     mean, variance = distribution.mean(), distribution.variance()
     return LeaveOneOutPredictions(
         emulator.shaped(observed, are_outputs=True),
@@ -97,26 +96,6 @@ def leave_one_out(
         emulator.shaped(distribution.log_density(observed)),
         k_hat,
     )
-
-
-def _smooth(
-    distribution: PredictiveDistribution, observed: Array
-) -> tuple[PredictiveDistribution, Array]:
-    """Resample each run's components by smoothed importance weights, and tell k-hat."""
-    if distribution.weights is not None:
-        raise ValueError("smoothed must be False where the likelihood is a mixture.")
-    stats = import_optional("arviz_stats.base", "emulation").array_stats
-    densities = distribution.component_log_density(observed).sum(axis=-1)  # [S, N]
-    log_weights, k_hat = stats.psislw(densities.T)
-    weights = np.exp(log_weights - np.max(log_weights, axis=1, keepdims=True))
-    totals = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
-    levels = (np.arange(len(densities)) + 0.5) / len(densities)
-    chosen = np.stack([np.searchsorted(total, levels) for total in totals], axis=1)[..., None]
-    means, variances = (
-        np.take_along_axis(part, np.minimum(chosen, len(part) - 1), axis=0)
-        for part in (distribution.means, distribution.variances)
-    )
-    return dataclasses.replace(distribution, means=means, variances=variances), np.asarray(k_hat)
 
 
 def plot_leave_one_out(predictions: LeaveOneOutPredictions, output: int = 0) -> Figure:

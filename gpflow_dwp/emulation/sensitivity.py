@@ -1,4 +1,4 @@
-"""How outputs depend on inputs: gradients, main effects and Sobol indices."""
+"""How outputs depend on inputs: gradients, main effects, Sobol indices and shares of variance."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 import tensorflow as tf
+from gpflow.kernels import Linear, Sum
+from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
+from gpflow_dwp.kernels.additive import is_of_one_input
+from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
+from gpflow_dwp.models.deep_posterior import DeepPosterior
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["MainEffects", "SobolIndices", "gradient", "main_effects", "sobol_indices"]
+__all__ = [
+    "MainEffects",
+    "SobolIndices",
+    "VarianceShares",
+    "gradient",
+    "main_effects",
+    "sobol_indices",
+    "variance_shares",
+]
 
 # Independent randomisations of the points, so that their indices tell the error of integration.
 _GROUPS = 8
@@ -51,6 +64,19 @@ class MainEffects(NamedTuple):
     points: Array
     mean: Array
     interval: Array
+
+
+class VarianceShares(NamedTuple):
+    """What each part of a sum of functions has of the variance of all, which sum to one.
+
+    The axis of Q outputs is left out as in the runs.
+
+    :param single: Of what is a function of each input alone, [D, Q].
+    :param joint: Of the function of all inputs, [Q].
+    """
+
+    single: Array
+    joint: Array
 
 
 def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
@@ -147,6 +173,7 @@ def main_effects(
     """Average the output over all inputs but one, as a function of that one.
 
     Inputs are uniform, and where failures are modelled weighted by the probability of success.
+    Intervals of a Gaussian process are exact, for these points; all others are of function draws.
 
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2].
@@ -171,9 +198,85 @@ def main_effects(
         return np.sum(weights * values.reshape(len(values), *X.shape[:3], -1), axis=3)
 
     mean = average(emulator.moments(flat)[0][None])[0]
-    draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
-    parts = mean, np.quantile(np.concatenate(draws), _TAILS, axis=0)
+    if _is_gaussian_process(emulator):
+        deviation = _deviation_of_averages(emulator, X, weights)
+        interval = mean + scipy.stats.norm.ppf(_TAILS)[:, None, None, None] * deviation
+    else:
+        draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
+        interval = np.quantile(np.concatenate(draws), _TAILS, axis=0)
+    parts = mean, interval
     return MainEffects(grid, *(emulator.shaped(part, are_outputs=True) for part in parts))
+
+
+def variance_shares(model: Any, X: npt.ArrayLike) -> VarianceShares:
+    """Share the variance of a sum of functions out among its parts, in closed form.
+
+    The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
+    own part of the kernel. Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
+    al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
+    which is negative where others make up for it.
+
+    :param model: A fitted estimator or a trained model with one layer and an additive kernel, as
+        :func:`gpflow_dwp.kernels.additive_kernel` makes; under a warp f is what is warped.
+    :param X: Inputs that the variance is over, such as those of the runs, [N, D].
+    :raises ValueError: If the model is another, or ``X`` are no inputs of it.
+    """
+    emulator = as_emulator(model)
+    layers: Any = emulator.model.layers
+    posterior: Any = emulator.posterior
+    if len(layers) > 1 or not isinstance(getattr(layers[0], "kernel", None), Sum):
+        raise ValueError("model must have a single layer, whose kernel is a sum.")
+    rows = emulator.units.to_model(emulator.points("X", X))
+    Z, weights = posterior.path.points.numpy(), posterior.path.output.weights.numpy()[0]
+    single, joint = np.zeros((rows.shape[1], *weights.shape[1:], len(rows))), 0.0
+    for part in posterior.output.kernel.kernels:
+        if isinstance(part, Linear):
+            slopes = part.variance.numpy() * Z.T @ weights
+            single += slopes[..., None] * rows.T[:, None]
+        else:
+            values = (part(rows, Z).numpy() @ weights).T
+            if is_of_one_input(part):
+                single[int(part.active_dims[0])] += values
+            else:
+                joint = joint + values
+    parts = np.concatenate([single, np.broadcast_to(joint, single.shape[1:])[None]])
+    parts -= parts.mean(axis=-1, keepdims=True)
+    total = parts.sum(axis=0)
+    shares = np.sum(parts * total, axis=-1) / np.maximum(np.sum(total**2, axis=-1), 1e-300)
+    return VarianceShares(emulator.shaped(shares[:-1]), emulator.shaped(shares[-1]))
+
+
+def _is_gaussian_process(emulator: Emulator) -> bool:
+    """Whether outputs are a Gaussian process, but for noise, in raw units, too."""
+    posterior: Any = emulator.posterior
+    return bool(
+        isinstance(posterior, DeepPosterior)
+        and not posterior.hidden
+        and isinstance(posterior.output, RegressionGPLayer)
+        and isinstance(emulator.model.likelihood, Gaussian)
+        and warp_of(emulator.model.likelihood) is None
+    )
+
+
+def _deviation_of_averages(emulator: Emulator, X: Array, weights: Array) -> Array:
+    """Standard deviation of weighted averages of a Gaussian process over points, [D, K, 1].
+
+    With w K w for the prior variance and c = w K_xz, it is that less c Φ cᵀ.
+
+    :param X: Points, [D, K, N, D].
+    :param weights: Of the points, which sum to one, [D, K, N, 1].
+    """
+    posterior: Any = emulator.posterior
+    kernel, points = posterior.output.kernel, posterior.path.points
+    inverse = posterior.path.output.inverse.numpy()[0]
+    found = []
+    for x, w in zip(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, X.shape[2]), strict=True):
+        x = tf.constant(emulator.units.to_model(x))
+        c = w @ kernel(x, points).numpy()
+        found.append(w @ kernel(x).numpy() @ w - c @ inverse @ c)
+    ends = np.outer([0.0, 1.0], np.ones(emulator.num_outputs))
+    scale = np.ptp(emulator.units.to_raw(ends), axis=0)
+    return np.sqrt(np.maximum(found, 0.0)).reshape(*X.shape[:2], 1) * scale
 
 
 def _function_draws(

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.cli import figures
-from gpflow_dwp.cli.figures import effect_of, relevances, write_figures
+from gpflow_dwp.cli.figures import effect_of, relevances, shares, write_figures
 from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.reports import as_json, named_scores, scores_as_text
 from gpflow_dwp.data import Standardiser, Table
 from gpflow_dwp.data.encoding import ColumnEncoder
+from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
 from gpflow_dwp.evaluation.scores import Scores
 
@@ -74,6 +76,19 @@ def test_the_relevance_and_effect_of_linear_inputs(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(predictions.mean, 3.0 * values + np.median(X[:, 3]))
     places, predictions = effect_of("town", None, X, ENCODER, 0)
     assert places.tolist() == [0.0, 1.0] and np.ptp(predictions.mean) == 0.0
+
+
+def test_shares_are_by_column_where_the_kernel_is_a_sum() -> None:
+    """Would catch inputs of a category that are told apart, and shares of a model without any."""
+    X = rows()[:60]
+    Y = 3.0 * X[:, [0]] + X[:, [2]]
+    settings = {"depth": 1, "output": "regression", "likelihood": "gaussian"}
+    model = build_deep_wishart_process((X, Y), kernel="AdditiveMatern52", **settings)
+    found = shares(RawUnits(model), X, ENCODER)
+    assert {*found} == {"a", "b", "town", "all jointly"} and sum(found.values()) == pytest.approx(1)
+    assert next(iter(found)) in ("a", "all jointly")
+    other = build_deep_wishart_process((X, Y), kernel="Matern52", **settings)
+    assert shares(RawUnits(other), X, ENCODER) == {}
 
 
 @pytest.mark.usefixtures("linear")

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm, qmc
 
 from gpflow_dwp import build_deep_wishart_process, emulation
-from gpflow_dwp.emulation.emulator import as_emulator
+from gpflow_dwp.emulation.emulator import as_emulator, sobol_points
 from gpflow_dwp.emulation.leave_one_out import LeaveOneOutPredictions
 from gpflow_dwp.estimator import DeepWishartRegressor, _further_runs
 from gpflow_dwp.exceptions import TargetWarning
@@ -125,7 +125,6 @@ def test_leave_one_out_of_a_deep_model_is_the_mixture_and_may_be_smoothed(
     found = emulation.leave_one_out(deep, num_samples=40)
     expected = leave_one_out_of_model(deep, 40, 0)
     np.testing.assert_allclose(found.mean, expected.mean())
-    pytest.importorskip("arviz_stats")
     smoothed = emulation.leave_one_out(deep, num_samples=40, smoothed=True)
     assert smoothed.k_hat.shape == (15,)
     assert smoothed.log_density.mean() < found.log_density.mean()
@@ -170,6 +169,39 @@ def test_sobol_indices_and_main_effects_of_ishigami(emulator: DeepWishartRegress
     np.testing.assert_allclose(effects.mean[0], curve, atol=0.4)
     lower, upper = effects.interval
     assert (lower <= upper).all()
+
+
+def test_intervals_of_main_effects_are_those_of_the_joint_posterior(
+    noisy: tuple[DeepWishartRegressor, Exact],
+) -> None:
+    """Catches covariances between points that are left out, and another scale."""
+    fitted, exact = noisy
+    effects = emulation.main_effects(fitted, SQUARE, resolution=3, num_points=16)
+    points = sobol_points(SQUARE, 16, 0)
+    points[:, 1] = effects.points[1, 2]
+    mean, covariance = exact(points)
+    half = 1.96 * np.sqrt(covariance.mean())
+    np.testing.assert_allclose(effects.mean[1, 2], mean.mean(), rtol=1e-3)
+    found = effects.interval[:, 1, 2] - effects.mean[1, 2]
+    np.testing.assert_allclose(found, [-half, half], rtol=1e-2)
+
+
+def test_shares_of_a_sum_of_functions() -> None:
+    """Catches a part that goes to another input, a line that is forgotten, and inputs as they are.
+
+    By another route: predictions where all other inputs stay.
+    """
+    X = design(np.array([[0.0, 4.0]] * 3), 60, seed=2)
+    y = np.sin(3.0 * X[:, 0]) + 0.5 * X[:, 1]
+    fitted = single_layer(X, y, kernel="AdditiveMatern52")
+    found = emulation.variance_shares(fitted, X)
+    np.testing.assert_allclose(found.single.sum() + found.joint, 1.0)
+    truth = np.array([np.sin(3.0 * X[:, 0]), 0.5 * X[:, 1]])
+    expected = [np.cov(part, y)[0, 1] / y.var(ddof=1) for part in truth]
+    np.testing.assert_allclose(found.single[:2], expected, atol=0.05)
+    np.testing.assert_allclose([found.single[2], found.joint], 0.0, atol=0.05)
+    with pytest.raises(ValueError, match="whose kernel is a sum"):
+        emulation.variance_shares(single_layer(X, y), X)
 
 
 @pytest.mark.parametrize("criterion", ["ALM", "ALC"])
