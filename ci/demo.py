@@ -19,7 +19,11 @@ from matplotlib import pyplot as plt
 from scipy.stats import norm, qmc
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.cli.runs import load_tensorflow
+
+load_tensorflow("TensorFlow is imported.")
+
+from gpflow_dwp.estimator import DeepWishartRegressor  # noqa: E402
 
 
 def simulator(X: np.ndarray) -> np.ndarray:

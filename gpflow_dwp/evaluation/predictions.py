@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 from gpflow import likelihoods
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.raw_units import RawUnits
 from gpflow_dwp.evaluation.scores import Scores
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
 
 __all__ = [
     "INTERVAL",
@@ -95,11 +93,11 @@ def predict(
     :param units: A trained model of one target, between the units of X and of the target.
     :param X: Inputs, [N, D].
     :param num_samples: Draws that make up the mixture; None for the model's own number.
-    :param seed: For the draws, and TensorFlow's global seed.
+    :param seed: For the draws.
     """
     posterior = units.model.posterior(num_samples, seed=seed)
     if isinstance(units.model.likelihood, _LABELS):
-        return _predict_labels(units, posterior, X, seed)
+        return LabelPredictions(units.probabilities(posterior, X))
     parts = [predicted_numbers(each) for _, each in units.distributions(posterior, X)]
     return NumberPredictions(*np.concatenate(parts, axis=1))
 
@@ -125,9 +123,8 @@ def judge(
     posterior, targets = units.model.posterior(num_samples, seed=seed), Y[:, 0]
     known: dict[str, Any] = {"seconds": seconds, "elbo": elbo}
     if isinstance(units.model.likelihood, _LABELS):
-        tf.random.set_seed(seed)  # some likelihoods draw from the global generator
         known["log_likelihood"] = float(np.mean(units.log_density(posterior, X, Y)))
-        labels = _predict_labels(units, posterior, X, seed)
+        labels = LabelPredictions(units.probabilities(posterior, X))
         confidence = float(labels.probabilities.max(axis=1).mean())
         scores = Scores.of_labels(targets, labels.probabilities, **known)
         return Judgement(labels, scores, {"mean_confidence": confidence})
@@ -148,10 +145,3 @@ def predicted_numbers(distribution: PredictiveDistribution, Y: Array | None = No
     if Y is not None:
         known += [distribution.cdf(Y), distribution.log_density(Y), distribution.crps(Y)]
     return np.stack(known)[..., 0]
-
-
-def _predict_labels(
-    units: RawUnits, posterior: MixturePosterior, X: Array, seed: int
-) -> LabelPredictions:
-    tf.random.set_seed(seed)
-    return LabelPredictions(units.probabilities(posterior, X))

@@ -118,7 +118,9 @@ class LatentVariableDeepGP(VariationalModel):
         log_ratios.append(output.log_ratio())
         S, N, K, Q = sizes(mean)
         mean, variance = (tf.reshape(moment, [S, N * K, Q]) for moment in (mean, variance))
-        expectations = expected_log_likelihoods(self.likelihood, X, Y, mean, variance, K)
+        expectations = expected_log_likelihoods(
+            self.likelihood, X, Y, mean, variance, K, seed=seeds[-1]
+        )
         return importance_weighted_bound(
             expectations,
             local_log_ratio,

@@ -21,7 +21,7 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
-from gpflow_dwp.random import as_seed, normal, split_seed
+from gpflow_dwp.random import as_seed, fold_in, normal, split_seed
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["LatentVariableProcess"]
@@ -105,7 +105,9 @@ class LatentVariableProcess(VariationalModel):
         mean, variance = (tf.reshape(x, [S, N * K, *x.shape[2:]]) for x in (mean, variance))
         nothing = tf.zeros([1], X.dtype)  # latent variables are local
         return importance_weighted_bound(
-            expected_log_likelihoods(self.likelihood, X, Y, mean, variance, K),
+            expected_log_likelihoods(
+                self.likelihood, X, Y, mean, variance, K, seed=fold_in(target_seed, 0)
+            ),
             local_log_ratio,
             self._with_likelihood([nothing, *path.log_ratios]),
             num_data=self.num_data,

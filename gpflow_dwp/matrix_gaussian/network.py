@@ -19,7 +19,7 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
-from gpflow_dwp.random import as_seed, normal, split_seed
+from gpflow_dwp.random import as_seed, fold_in, normal, split_seed
 from gpflow_dwp.validation import check_choice, check_instance
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
@@ -105,10 +105,13 @@ class MatrixGaussianNetwork(VariationalModel):
         def noise(seed: Seed, width: int) -> tf.Tensor:
             return normal([*shape, width], seed, X.dtype)
 
-        mean, variance = self.propagate(X, self.num_samples, as_seed(seed), noise)
+        seed = as_seed(seed)
+        mean, variance = self.propagate(X, self.num_samples, seed, noise)
         ratios = [-layer.kl_divergence() for layer in self.layers]
         return evidence_lower_bound(
-            expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
+            expected_log_likelihoods(
+                self.likelihood, X, Y, mean, variance, seed=fold_in(seed, len(self.layers))
+            ),
             self._with_likelihood(ratios),
             num_data=self.num_data,
             weights=weights,

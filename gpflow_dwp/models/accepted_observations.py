@@ -117,7 +117,7 @@ def _whole_numbers(count: int, where: str = "") -> AcceptedObservations:
 
 _ACCEPTED: dict[type[Likelihood], AcceptedObservations] = {
     likelihoods.Bernoulli: AcceptedObservations(
-        "0 or 1 in one column", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0), num_columns=1
+        "0 or 1", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0)
     ),
     likelihoods.Beta: AcceptedObservations(
         "numbers strictly between 0 and 1", lambda Y: (Y > 0.0) & (Y < 1.0)

@@ -49,6 +49,13 @@ def check_data(model: Any, X: TensorData, Y: TensorData) -> tuple[tf.Tensor, tf.
         missing observations), X does not have the model's columns, or Y is not what the likelihood
         takes; the message says where.
     """
+    for name in ("variance", "scale", "shape"):
+        value = getattr(model.likelihood, name, None)
+        if isinstance(value, int | float | np.ndarray):
+            raise ValueError(
+                f"likelihood.{name} must be a parameter, got {value!r}: "
+                f"likelihood.{name}.assign(...) sets the value of one."
+            )
     X, Y = check_inputs(model, X), check_observations(model.likelihood, Y, model.num_outputs)
     if not X.shape[:1].is_compatible_with(Y.shape[:1]):
         raise ValueError(

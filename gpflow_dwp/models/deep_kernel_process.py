@@ -29,7 +29,7 @@ from gpflow_dwp.models.deep_posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods, predictive_log_densities
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
-from gpflow_dwp.random import as_seed, split_seed
+from gpflow_dwp.random import as_seed, fold_in, split_seed
 
 __all__ = [
     "DeepGaussianProcess",
@@ -118,7 +118,9 @@ class DeepKernelProcess(VariationalModel):
             log_densities = predictive_log_densities(self.likelihood, X, Y, mean, variance)
         else:
             mean, variance = propagate_targets(hidden, output, path, X, target_seed)
-            log_densities = expected_log_likelihoods(self.likelihood, X, Y, mean, variance)
+            log_densities = expected_log_likelihoods(
+                self.likelihood, X, Y, mean, variance, seed=fold_in(target_seed, 0)
+            )
         return evidence_lower_bound(
             log_densities,
             self._with_likelihood(path.log_ratios),

@@ -12,9 +12,9 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed, sizes
+from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import NormalMixture
 from gpflow_dwp.models.accepted_observations import observes_entries
-from gpflow_dwp.random import normal
 
 __all__ = [
     "expected_log_likelihoods",
@@ -33,6 +33,8 @@ def expected_log_likelihoods(
     mean: tf.Tensor,
     variance: tf.Tensor,
     num_copies: int | tf.Tensor | None = None,
+    *,
+    seed: Seed | None = None,
 ) -> tf.Tensor:
     """Return E log p(y_n | f_n) under each draw's Gaussian, [S, N].
 
@@ -45,10 +47,17 @@ def expected_log_likelihoods(
     :param variance: Variance of f, [S, N] where its columns share it, or [S, N, Q].
     :param num_copies: K, where there are K rows of f in succession for each of X and Y: then the
         result is [S, N, K].
+    :param seed: A stateless seed, [2], for likelihoods that integrate by Monte Carlo, by numbers
+        that are a function of each row of X, or of its place where there are copies. None for
+        TensorFlow's global generator.
     """
+    keys = X
     if num_copies is not None:
         X, Y = (tf.repeat(rows, num_copies, axis=0) for rows in (X, Y))
-    values = _fold_draws(likelihood, likelihood.variational_expectations, X, mean, variance, Y)
+        keys = None
+    num_targets = sizes(mean)[1]
+    method = _seeded(likelihood, "variational_expectations", mean, seed, num_targets, keys)
+    values = _fold_draws(likelihood, method, X, mean, variance, Y)
     return values if num_copies is None else tf.reshape(values, [sizes(mean)[0], -1, num_copies])
 
 
@@ -153,9 +162,18 @@ def mixture_moments(
 
 
 def _seeded(
-    likelihood: Likelihood, name: str, mean: tf.Tensor, seed: Seed | None
+    likelihood: Likelihood,
+    name: str,
+    mean: tf.Tensor,
+    seed: Seed | None,
+    num_targets: int | tf.Tensor = 1,
+    keys: tf.Tensor | None = None,
 ) -> Callable[..., tf.Tensor]:
-    """A method of a likelihood, with the numbers of its Monte Carlo integrals fixed."""
+    """A method of a likelihood, with the numbers of its Monte Carlo integrals fixed.
+
+    :param num_targets: Of how many targets there are numbers: N, or 1 where all share them.
+    :param keys: As for :class:`TargetNoise`.
+    """
     method = getattr(likelihood, name)
     if seed is None or not isinstance(likelihood, MonteCarloLikelihood):
         return method
@@ -164,8 +182,8 @@ def _seeded(
     if "epsilon" not in inspect.signature(inner).parameters:
         return method
     count, (S, N, Q) = likelihood.num_monte_carlo_points, sizes(mean)
-    numbers = normal([count, S, 1, Q], seed, mean.dtype)
-    epsilon = tf.reshape(tf.broadcast_to(numbers, [count, S, N, Q]), [count, -1, Q])
+    numbers = TargetNoise(seed, count * S, num_targets, mean.dtype, keys).normal(Q)
+    epsilon = tf.reshape(tf.broadcast_to(numbers, [count * S, N, Q]), [count, -1, Q])
     return functools.partial(inner, epsilon=epsilon)
 
 

@@ -89,10 +89,9 @@ def names_of(model: VariationalModel, variables: Iterable[tf.Variable]) -> list[
 
 def may_draw_globally(likelihood: Likelihood) -> bool:
     """Say whether a likelihood may draw from TensorFlow's global generator."""
-    return any(
-        isinstance(part, MonteCarloLikelihood) or not _is_known(type(part))
-        for part in (likelihood, *likelihood.submodules)
-        if isinstance(part, Likelihood)
+    parts = [part for part in likelihood.submodules if isinstance(part, Likelihood)]
+    return any(isinstance(part, MonteCarloLikelihood) for part in parts) or not all(
+        _is_known(type(part)) for part in (likelihood, *parts)
     )
 
 

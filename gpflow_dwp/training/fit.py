@@ -66,7 +66,7 @@ def fit(
 
     Ctrl-C ends the run after the present few steps and keeps what was learned. Two runs with one
     seed, from the same parameters, are identical; where the likelihood may draw from TensorFlow's
-    global generator (softmax, and classes of your own), the seed is also made the global one.
+    global generator (classes of your own), the seed is also made the global one.
 
     :param model: The model, changed in place.
     :param data: X [N, D] and Y [N, P], of which NaN are missing, and weights [N] if rows are to

@@ -38,7 +38,7 @@ TABLE: list[tuple[Callable[[], Any], list[Any], list[Any]]] = [
     (gl.StudentT, [REAL], []),
     (GammaGaussian, [REAL], []),
     (normal_with_two_functions, [REAL], [np.ones((3, 2))]),
-    (gl.Bernoulli, [ZERO_ONE], [REAL, [[-1.0], [1.0]], ONE_HOT[:, :2], OPEN]),
+    (gl.Bernoulli, [ZERO_ONE, ONE_HOT], [REAL, [[-1.0], [1.0]], OPEN]),
     (gl.Poisson, [COUNTS, np.array(COUNTS)[:, [0, 0]]], [REAL, OPEN, [[-1.0]]]),
     (gl.Exponential, [COUNTS, OPEN], [REAL]),
     (gl.Gamma, [OPEN, [[1.0], [7.5]]], [REAL, COUNTS]),

@@ -89,3 +89,11 @@ def test_half_a_row_of_a_joint_likelihood_may_not_be_missing() -> None:
     check_data(model, X, np.hstack([gone, gone]))
     with pytest.raises(ValueError, match="Y must hold .* got nan in row 8, column 1"):
         check_data(model, X, np.hstack([gone, Y]))
+
+
+def test_a_number_in_place_of_a_parameter_is_named() -> None:
+    """Catches TensorFlow's word of a float that is added to a double."""
+    model = tiny_model(1)
+    model.likelihood.variance = 0.01
+    with pytest.raises(ValueError, match="likelihood.variance must be a parameter, got 0.01"):
+        model.elbo((X, Y))

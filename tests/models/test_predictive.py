@@ -126,6 +126,24 @@ def test_missing_entries_add_nothing(name: str, method: Any) -> None:
         np.testing.assert_allclose(values[:, row], expected, rtol=2e-3)
 
 
+def test_a_seed_fixes_the_numbers_of_each_row_in_any_batch() -> None:
+    """Catches bounds that are another function at every call, and one number for all rows."""
+    given = [np.concatenate([part, part], axis=-2) for part in (X, np.zeros((N, 1)), MEAN)]
+    variance = tf.constant(np.concatenate([VARIANCE, VARIANCE], axis=1))
+    given = [*map(tf.constant, given), variance]
+    likelihood = gpflow.likelihoods.Softmax(Q)
+    values, same, other = (
+        expected_log_likelihoods(likelihood, *given, seed=as_seed(seed)).numpy()
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(values, same)
+    np.testing.assert_allclose(values[:, :N], values[:, N:], rtol=1e-12)
+    assert np.all(values != other)
+    copies = [tf.repeat(part, 2, axis=1) for part in (given[2], variance)]
+    pairs = expected_log_likelihoods(likelihood, *given[:2], *copies, 2, seed=as_seed(0))
+    assert np.all(pairs[..., 0] != pairs[..., 1])
+
+
 @pytest.mark.parametrize("likelihood", [gpflow.likelihoods.Softmax(2), GammaGaussian()])
 def test_rows_without_observations_add_nothing(likelihood: Any) -> None:
     labels = np.array([[0.0], [np.nan], [1.0], [np.nan]])
