@@ -51,11 +51,16 @@ def _is_tensor(parameter: Any) -> bool:
     return tf.is_tensor(parameter) or isinstance(parameter, tf.Variable | tfp.util.DeferredTensor)
 
 
-def check_df(df: Any) -> int:
-    """Return degrees of freedom, which must be an integer of at least 1, as a Python int."""
-    if isinstance(df, int | np.integer) and not isinstance(df, bool) and df >= 1:
-        return int(df)
-    raise ValueError(f"df must be a Python int of at least 1, got {df!r}.")
+def check_df(df: Any, size: int) -> float:
+    """Return degrees of freedom of matrices [M, M]: an integer from 1, or a number above M - 1."""
+    if isinstance(df, int | float | np.number) and not isinstance(df, bool) and df < np.inf:
+        if df == int(df) and df >= 1:
+            return int(df)
+        if df > size - 1:
+            return float(df)
+    raise ValueError(
+        f"df must be an integer of at least 1, or any number above M - 1 = {size - 1}, got {df!r}."
+    )
 
 
 def matrix_shape(name: str, matrix: Any, *, square: bool = False) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,16 +40,16 @@ class SingularCongruence(tfp.bijectors.Bijector):
     :param df: Degrees of freedom, ν. It gives R, and nothing depends on it if ν ≥ M.
     :param name: Name of the operations.
     :raises ValueError: If ``row_mixing`` is not square, or is known to be singular or to have an
-        entry that is not finite, or if ``df`` is not an integer of at least 1.
+        entry that is not finite, or if ``df`` is no integer of at least 1 and not above M - 1.
     """
 
-    def __init__(self, row_mixing: Any, df: int, *, name: str = "singular_congruence") -> None:
+    def __init__(self, row_mixing: Any, df: float, *, name: str = "singular_congruence") -> None:
         parameters = dict(locals())
-        self._df = checks.check_df(df)
         with tf.name_scope(name) as name:
             (self._row_mixing,) = checks.convert_parameters(row_mixing=row_mixing)
             self._size, _ = checks.matrix_shape("row_mixing", self._row_mixing, square=True)
-            self._rank = min(self._df, self._size)
+            self._df = checks.check_df(df, self._size)
+            self._rank = min(math.ceil(self._df), self._size)
             self._check_row_mixing()
             super().__init__(
                 forward_min_event_ndims=2,
@@ -64,7 +65,7 @@ class SingularCongruence(tfp.bijectors.Bijector):
         return self._row_mixing
 
     @property
-    def df(self) -> int:
+    def df(self) -> float:
         """The degrees of freedom ν."""
         return self._df
 

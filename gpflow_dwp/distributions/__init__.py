@@ -1,6 +1,6 @@
 """Wishart distributions, possibly singular, their generalised posteriors, and their inverses.
 
-All are distributions of TensorFlow Probability: they pickle, slice, run under ``tf.function`` with
+All are distributions of TensorFlow Probability: they pickle, slice, pass through ``tf.function`` with
 and without XLA, and have ``mean`` and ``kl_divergence``, the factor and the (inverse) Wisharts
 ``variance``, too.
 

@@ -16,6 +16,7 @@ from gpflow_dwp.bijectors import (
     TallCholeskyOuterProduct,
     TriangularCongruence,
 )
+from gpflow_dwp.distributions._matrix_distribution import MatrixDistribution
 from gpflow_dwp.distributions.generalised_bartlett import (
     BARTLETT_EVENT_NDIMS,
     GeneralisedBartlett,
@@ -24,7 +25,7 @@ from gpflow_dwp.distributions.generalised_bartlett import (
 __all__ = ["FactoredGram", "gram", "log_volume_over_minor", "positive_definite"]
 
 
-class FactoredGram(tfp.distributions.Distribution):
+class FactoredGram(MatrixDistribution):
     """A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a generalised Bartlett factor T.
 
     Abstract: a class describes to TFP the parameters of A, of B where it is not the identity, and
@@ -36,14 +37,14 @@ class FactoredGram(tfp.distributions.Distribution):
     """
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        df = checks.check_df(parameters["df"])
         names = list(self._parameter_properties(tf.float64))
         with tf.name_scope(parameters["name"]) as scope:
             values = checks.convert_parameters(**{name: parameters[name] for name in names})
             tensors = dict(zip(names, values, strict=True))
             rows = values[0]
             self._size, _ = checks.matrix_shape(names[0], rows, square=True)
-            self._rank = min(df, self._size)
+            df = checks.check_df(parameters["df"], self._size)
+            self._rank = min(math.ceil(df), self._size)
             self._check_shapes(df, tensors)
             if names[0] == "scale_tril":
                 checks.check_tril("scale_tril", rows)
@@ -60,17 +61,10 @@ class FactoredGram(tfp.distributions.Distribution):
                 if "loc" in tensors
                 else _bartlett(df, self._size, rows.dtype)
             )
-            super().__init__(
-                dtype=rows.dtype,
-                reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
-                validate_args=False,
-                allow_nan_stats=True,
-                parameters=parameters,
-                name=scope,
-            )
+            super().__init__((self._size, self._size), rows.dtype, parameters, scope)
 
     @property
-    def df(self) -> int:
+    def df(self) -> float:
         """The degrees of freedom ν."""
         return self._congruence.df
 
@@ -109,7 +103,7 @@ class FactoredGram(tfp.distributions.Distribution):
         columns = self._column_mixing._forward(tf.eye(self._rank, dtype=self.dtype))
         return self._congruence._matrix(), self._congruence.log_abs_determinant(), columns
 
-    def _check_shapes(self, df: int, tensors: dict[str, Any]) -> None:
+    def _check_shapes(self, df: float, tensors: dict[str, Any]) -> None:
         expected = {"column_mixing_tril": [self._rank] * 2, "loc": [self._size, self._rank]}
         why = f"M = {self._size}, R = min(df, M) = {self._rank} for df = {df}"
         for name in [name for name in expected if name in tensors]:
@@ -118,12 +112,6 @@ class FactoredGram(tfp.distributions.Distribution):
     # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
     # are stale once a variable has changed, and constants to a gradient tape opened after. So what
     # follows calls the methods behind them.
-
-    def _event_shape(self) -> tf.TensorShape:
-        return tf.TensorShape([self._size, self._size])
-
-    def _event_shape_tensor(self) -> tf.Tensor:
-        return tf.constant([self._size, self._size], dtype=tf.int32)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         # Matrices with a larger batch than the factor's need a factor each.
@@ -180,7 +168,7 @@ class FactoredGram(tfp.distributions.Distribution):
 
 
 def log_volume_over_minor(
-    df: int,
+    df: float,
     size: int,
     log_diagonal: tf.Tensor,
     log_det_rows: tf.Tensor,
@@ -203,7 +191,7 @@ def log_volume_over_minor(
     :param log_diagonal_columns: log B_jj, [..., R].
     :return: Nats, [...].
     """
-    rank = min(df, size)
+    rank = min(math.ceil(df), size)
     j = np.arange(1.0, rank + 1.0)
     of_factor = tf.constant(df - j, log_diagonal.dtype) * log_diagonal
     of_columns = tf.constant(size + df - 2.0 * j + 1.0, log_diagonal.dtype) * log_diagonal_columns
@@ -227,9 +215,9 @@ def gram(factor: tf.Tensor) -> tf.Tensor:
     return 0.5 * (product + tf.linalg.matrix_transpose(product))
 
 
-def _bartlett(df: int, size: int, dtype: tf.DType) -> GeneralisedBartlett:
+def _bartlett(df: float, size: int, dtype: tf.DType) -> GeneralisedBartlett:
     """The factor of W(I, ν): T_jj² ~ Gamma((ν - j + 1)/2, rate ½), T_ij ~ N(0, 1)."""
-    rank = min(df, size)
+    rank = min(math.ceil(df), size)
     return GeneralisedBartlett(
         concentration=tf.constant(0.5 * (df - np.arange(rank)), dtype),
         rate=tf.constant(np.full(rank, 0.5), dtype),

@@ -10,20 +10,20 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.distributions._matrix_distribution import MatrixDistribution, properties
 from gpflow_dwp.distributions.gamma import sample_log_gamma
 from gpflow_dwp.random import normal, split_seed
 
 __all__ = [
     "BARTLETT_EVENT_NDIMS",
     "GeneralisedBartlett",
-    "properties",
 ]
 
 BARTLETT_EVENT_NDIMS = {"concentration": 1, "rate": 1, "loc": 2, "scale": 2}
 """The number of dimensions that are not of the batch, of each parameter of the factor."""
 
 
-class GeneralisedBartlett(tfp.distributions.Distribution):
+class GeneralisedBartlett(MatrixDistribution):
     r"""Random lower trapezoid T, [M, R] with M ≥ R, with independent entries:
 
     .. math:: T_{jj}^2 \sim \mathrm{Gamma}(\alpha_j, \text{rate } \beta_j), \; T_{jj} > 0; \quad
@@ -61,6 +61,7 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         loc: Any,
         scale: Any,
         *,
+        validate_args: bool = False,
         name: str = "GeneralisedBartlett",
     ) -> None:
         parameters = dict(locals())
@@ -70,14 +71,8 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
             )
             self._num_rows, self._rank = self._checked_shape()
             self._check_values()
-            super().__init__(
-                dtype=self._loc.dtype,
-                reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
-                validate_args=False,
-                allow_nan_stats=True,
-                parameters=parameters,
-                name=name,
-            )
+            shape = self._num_rows, self._rank
+            super().__init__(shape, self._loc.dtype, parameters, name)
 
     @property
     def concentration(self) -> Any:
@@ -101,7 +96,7 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(**BARTLETT_EVENT_NDIMS)
+        return properties(dtype, **BARTLETT_EVENT_NDIMS)
 
     def _checked_shape(self) -> tuple[int, int]:
         """M and R, where all parameters fit them and each other."""
@@ -128,12 +123,6 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         checks.check_values(
             "scale", self._scale, lambda x: checks.positive(x[..., below]), f"positive {where}"
         )
-
-    def _event_shape(self) -> tf.TensorShape:
-        return tf.TensorShape([self._num_rows, self._rank])
-
-    def _event_shape_tensor(self) -> tf.Tensor:
-        return tf.constant([self._num_rows, self._rank], dtype=tf.int32)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         gamma_seed, normal_seed = split_seed(tfp.random.sanitize_seed(seed), 2)
@@ -249,10 +238,3 @@ def _log_gamma_half_step(alpha: tf.Tensor) -> tf.Tensor:
     )
     difference = tf.math.lgamma(alpha + 0.5) - tf.math.lgamma(alpha)
     return tf.where(alpha > 100.0, series, difference)
-
-
-def properties(**event_ndims: int) -> dict[str, Any]:
-    """Describe parameters by how many of their dimensions are not of the batch."""
-    return {
-        name: tfp.util.ParameterProperties(event_ndims=ndims) for name, ndims in event_ndims.items()
-    }

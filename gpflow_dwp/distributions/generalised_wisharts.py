@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpflow_dwp.distributions._factored_gram import FactoredGram
-from gpflow_dwp.distributions.generalised_bartlett import BARTLETT_EVENT_NDIMS, properties
+from gpflow_dwp.distributions._matrix_distribution import properties
+from gpflow_dwp.distributions.generalised_bartlett import BARTLETT_EVENT_NDIMS
 
 __all__ = [
     "ABGeneralisedSingularWishart",
@@ -35,7 +36,7 @@ class GeneralisedSingularWishart(FactoredGram):
     parameters, or GPflow's default. In float32, densities are computed in float64; a nearly
     singular matrix that was rounded to float32 may not be definite, and its density NaN.
 
-    :param df: Degrees of freedom, ν.
+    :param df: Degrees of freedom, ν: an integer, or any real number above M - 1.
     :param scale_tril: Cholesky factor of the scale, L, [..., M, M]. What is above its diagonal is
         ignored.
     :param concentration: Shapes of the squared diagonal's Gamma distributions, α, [..., R].
@@ -44,20 +45,22 @@ class GeneralisedSingularWishart(FactoredGram):
         ignored.
     :param scale: Standard deviations below the diagonal, σ, [..., M, R]. Entries on and above the
         diagonal are ignored.
+    :param validate_args: Whether parameters are checked at each use, too.
     :param name: Name of the operations.
-    :raises ValueError: If ``df`` is not an integer of at least 1, the shapes do not fit each other
+    :raises ValueError: If ``df`` is not such a number, the shapes do not fit each other
         and ``df``, or a value is known not to be admissible.
     """
 
     def __init__(
         self,
-        df: int,
+        df: float,
         scale_tril: Any,
         concentration: Any,
         rate: Any,
         loc: Any,
         scale: Any,
         *,
+        validate_args: bool = False,
         name: str = "GeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
@@ -69,7 +72,7 @@ class GeneralisedSingularWishart(FactoredGram):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(scale_tril=2, **BARTLETT_EVENT_NDIMS)
+        return properties(dtype, scale_tril=2, **BARTLETT_EVENT_NDIMS)
 
 
 class AGeneralisedSingularWishart(FactoredGram):
@@ -94,13 +97,14 @@ class AGeneralisedSingularWishart(FactoredGram):
 
     def __init__(
         self,
-        df: int,
+        df: float,
         row_mixing: Any,
         concentration: Any,
         rate: Any,
         loc: Any,
         scale: Any,
         *,
+        validate_args: bool = False,
         name: str = "AGeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
@@ -112,7 +116,7 @@ class AGeneralisedSingularWishart(FactoredGram):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(row_mixing=2, **BARTLETT_EVENT_NDIMS)
+        return properties(dtype, row_mixing=2, **BARTLETT_EVENT_NDIMS)
 
 
 class ABGeneralisedSingularWishart(FactoredGram):
@@ -140,7 +144,7 @@ class ABGeneralisedSingularWishart(FactoredGram):
 
     def __init__(
         self,
-        df: int,
+        df: float,
         row_mixing: Any,
         column_mixing_tril: Any,
         concentration: Any,
@@ -148,6 +152,7 @@ class ABGeneralisedSingularWishart(FactoredGram):
         loc: Any,
         scale: Any,
         *,
+        validate_args: bool = False,
         name: str = "ABGeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
@@ -164,4 +169,4 @@ class ABGeneralisedSingularWishart(FactoredGram):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(row_mixing=2, column_mixing_tril=2, **BARTLETT_EVENT_NDIMS)
+        return properties(dtype, row_mixing=2, column_mixing_tril=2, **BARTLETT_EVENT_NDIMS)

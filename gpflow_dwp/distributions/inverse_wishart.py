@@ -11,12 +11,13 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.distributions._factored_gram import gram, positive_definite
-from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett, properties
+from gpflow_dwp.distributions._matrix_distribution import MatrixDistribution, properties
+from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["InverseWishart"]
 
 
-class InverseWishart(tfp.distributions.Distribution):
+class InverseWishart(MatrixDistribution):
     r"""The inverse Wishart distribution W⁻¹(Ψ, n): that of the inverse of a W(Ψ⁻¹, n) matrix.
 
     Ψ is the scale matrix as ``scipy.stats.invwishart`` has it, not divided or multiplied by n:
@@ -40,6 +41,7 @@ class InverseWishart(tfp.distributions.Distribution):
     :param df: Degrees of freedom, n, any number above M - 1, [...].
     :param scale_tril: Cholesky factor L of the scale Ψ, [..., M, M]. What is above its diagonal is
         ignored.
+    :param validate_args: Whether the scale is checked at each use, too.
     :param name: Name of the operations.
     :raises ValueError: If ``df`` is known not to be above M - 1 or not to be finite, or
         ``scale_tril`` is not square, or known to lack a positive diagonal or to have an entry that
@@ -47,7 +49,9 @@ class InverseWishart(tfp.distributions.Distribution):
         in float32 0.32, that samples are beyond the dtype.
     """
 
-    def __init__(self, df: Any, scale_tril: Any, *, name: str = "InverseWishart") -> None:
+    def __init__(
+        self, df: Any, scale_tril: Any, *, validate_args: bool = False, name: str = "InverseWishart"
+    ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
             self._df, self._scale_tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
@@ -60,14 +64,7 @@ class InverseWishart(tfp.distributions.Distribution):
                 f"finite values above M - 1 = {M - 1}",
             )
             self._size = M
-            super().__init__(
-                dtype=self._scale_tril.dtype,
-                reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
-                validate_args=False,
-                allow_nan_stats=True,
-                parameters=parameters,
-                name=name,
-            )
+            super().__init__((M, M), self._scale_tril.dtype, parameters, name)
 
     @property
     def df(self) -> Any:
@@ -96,13 +93,7 @@ class InverseWishart(tfp.distributions.Distribution):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(df=0, scale_tril=2)
-
-    def _event_shape(self) -> tf.TensorShape:
-        return tf.TensorShape([self._size, self._size])
-
-    def _event_shape_tensor(self) -> tf.Tensor:
-        return tf.constant([self._size, self._size], dtype=tf.int32)
+        return properties(dtype, df=0, scale_tril=2)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         # G is about z^-1, where z of Gamma(α) is below t with probability t^α: at most 1e-6 here.

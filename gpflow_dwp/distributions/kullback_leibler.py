@@ -50,7 +50,7 @@ def expected_squared_norm(
     return tf.reduce_sum(precision * second_moment, axis=[-2, -1])
 
 
-def wishart_log_normaliser(df: int, size: int) -> float:
+def wishart_log_normaliser(df: float, size: int) -> float:
     """Return what the log-density of W(S, ν) has besides terms of S and of the matrix.
 
     ½ ν (R - M) log π - ½ ν M log 2 - log Γ_R(½ ν), from equation (30) of the paper.
@@ -58,7 +58,7 @@ def wishart_log_normaliser(df: int, size: int) -> float:
     :param df: Degrees of freedom, ν.
     :param size: Number of rows of the matrix, M.
     """
-    rank = min(df, size)
+    rank = min(math.ceil(df), size)
     return float(
         0.5 * df * (rank - size) * math.log(math.pi)
         - 0.5 * df * size * math.log(2.0)
@@ -114,9 +114,9 @@ def _tfp_to_wishart(
 
 def _as_ours(wishart: tfp.distributions.WishartTriL) -> SingularWishart:
     df = tf.get_static_value(wishart.df)
-    if df is None or np.ndim(df) or df != int(df):
-        raise NotImplementedError(f"df must be a known whole number, got {wishart.df}.")
-    return SingularWishart(int(df), wishart.scale_tril)
+    if df is None or np.ndim(df):
+        raise NotImplementedError(f"df must be one known number, got {wishart.df}.")
+    return SingularWishart(float(df), wishart.scale_tril)
 
 
 @tfp.distributions.RegisterKL(InverseWishart, InverseWishart)

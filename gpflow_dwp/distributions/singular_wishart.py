@@ -1,4 +1,4 @@
-"""The Wishart distribution with any integer degrees of freedom."""
+"""The Wishart distribution with any degrees of freedom."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from gpflow_dwp.distributions._factored_gram import FactoredGram, gram
-from gpflow_dwp.distributions.generalised_bartlett import properties
+from gpflow_dwp.distributions._matrix_distribution import properties
 
 __all__ = ["SingularWishart"]
 
@@ -28,15 +28,23 @@ class SingularWishart(FactoredGram):
     with the Bartlett factor T_jj² ~ Gamma((ν - j + 1)/2, rate ½), T_ij ~ N(0, 1), equation (32).
     Outside the support it is NaN or meaningless. Samples are reparameterised and exactly symmetric.
 
-    :param df: Degrees of freedom, ν.
+    :param df: Degrees of freedom, ν: an integer, or any real number above M - 1.
     :param scale_tril: Cholesky factor L of the scale S, [..., M, M]. What is above its diagonal is
         ignored. Its dtype is that of the distribution.
+    :param validate_args: Whether the scale is checked at each use, too.
     :param name: Name of the operations.
-    :raises ValueError: If ``df`` is not an integer of at least 1, or ``scale_tril`` not square, or
+    :raises ValueError: If ``df`` is not such a number, or ``scale_tril`` not square, or
         known to lack a positive diagonal or to have an entry that is not finite.
     """
 
-    def __init__(self, df: int, scale_tril: Any, *, name: str = "SingularWishart") -> None:
+    def __init__(
+        self,
+        df: float,
+        scale_tril: Any,
+        *,
+        validate_args: bool = False,
+        name: str = "SingularWishart",
+    ) -> None:
         super().__init__(dict(locals()))
 
     @property
@@ -46,10 +54,10 @@ class SingularWishart(FactoredGram):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(scale_tril=2)
+        return properties(dtype, scale_tril=2)
 
     def _mode(self) -> tf.Tensor:
-        if self.df <= self._size:
+        if self.df < self._size + 1:
             raise NotImplementedError(f"There is a mode from df = M + 1 on, got df = {self.df}.")
         return (self.df - self._size - 1.0) * gram(self._congruence._matrix())
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
+from model_reference import assert_same_mean
+from scipy import stats
 
 from gpflow_dwp.distributions import InverseWishart, SingularWishart
 
@@ -25,6 +27,38 @@ def test_entropy_and_mode() -> None:
         SINGULAR.entropy()
     with pytest.raises(NotImplementedError, match=r"df = M \+ 1 on, got df = 2"):
         SINGULAR.mode()
+
+
+@pytest.mark.parametrize("df", [2.5, 3.75])
+def test_real_degrees_of_freedom(df: float) -> None:
+    """Catches a rank that is rounded down, and powers of determinants that only integers have."""
+    ours, law = SingularWishart(df, TRIL), stats.wishart(df, TRIL @ TRIL.T)
+    G = ours.sample(3, seed=[1, 2])
+    np.testing.assert_allclose(ours.log_prob(G), law.logpdf(np.moveaxis(G, 0, -1)), rtol=1e-9)
+    np.testing.assert_allclose(ours.entropy(), law.entropy(), rtol=1e-9)
+    assert_same_mean(ours.sample(4_000, seed=[3, 4]), ours.mean(), 5.0)
+    with pytest.raises(ValueError, match="any number above M - 1 = 2, got 1.5"):
+        SingularWishart(1.5, TRIL)
+
+
+@pytest.mark.parametrize("kind", [SingularWishart, InverseWishart])
+def test_functions_return_and_check_it_and_its_scale_can_be_learned(kind: Any) -> None:
+    """Catches starting values that are no Cholesky factors."""
+
+    @tf.function
+    def made(scale_tril: tf.Tensor) -> Any:
+        return kind(7, scale_tril, validate_args=True)
+
+    seed = [0, 1]
+    expected = kind(7, TRIL).sample(seed=seed)
+    np.testing.assert_allclose(made(tf.constant(TRIL)).sample(seed=seed), expected, rtol=1e-12)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scale_tril must be positive"):
+        made(tf.constant(-TRIL))
+    learned = tfp.experimental.util.make_trainable(kind, df=7, batch_and_event_shape=[3, 3])
+    with tf.GradientTape() as tape:
+        density = learned.log_prob(tf.eye(3))
+    (gradient,) = tape.gradient(density, learned.trainable_variables)
+    assert np.abs(gradient).min() > 0.0
 
 
 def test_divergences_from_and_to_it() -> None:

@@ -44,7 +44,7 @@ MATRICES: dict[str, dict[str, Any]] = {
 }
 BARTLETT = reference.wishart_bartlett(3, 2)
 BAD: dict[str, list[Any]] = {
-    "df": [0, -1, 2.0, True],
+    "df": [0, -1, 1.5, True],
     "scale_tril": [np.eye(3)[:2], np.diag([1.0, -1.0, 1.0])],
     "row_mixing": [np.eye(3)[:2], np.ones([3, 3]), np.full([3, 3], np.nan)],
     "column_mixing_tril": [np.eye(3), np.eye(2)[:1], np.diag([1.0, -1.0])],

@@ -60,7 +60,7 @@ def test_samples_have_the_law_of_outer_products(size: int, df: int) -> None:
         assert stats.ks_2samp(functional(ours), functional(theirs)).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("df", [0, -2, 1.0, 2.5, True, "2", None, np.float64(3.0)])
+@pytest.mark.parametrize("df", [0, -2, 0.5, True, "2", None, np.nan])
 def test_bad_df_raises(df: object) -> None:
     with pytest.raises(ValueError, match="df must be"):
         SingularWishart(df, np.eye(2))  # type: ignore[arg-type]
