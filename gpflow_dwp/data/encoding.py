@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections import Counter
@@ -143,10 +144,11 @@ def kind_of(column: Any) -> Kind:
     if types.is_numeric_dtype(column):
         return "number"
     filled = column.dropna()
-    if filled.str.fullmatch(_DATE).all() and not _as_times(filled).isna().any():
-        return "time"
     # A few cells that are no numbers are a mistake, or marks of missing values.
-    return "number" if (~np.isnan(as_numbers(filled))).mean() > 0.5 else "category"
+    if (~np.isnan(as_numbers(filled))).mean() > 0.5:
+        return "number"
+    is_time = filled.str.fullmatch(_DATE).all() and not _as_times(filled).isna().any()
+    return "time" if is_time else "category"
 
 
 def as_names(column: Any) -> Any:
@@ -166,6 +168,10 @@ def as_numbers(column: Any, origin: str | None = None) -> Array:
         return np.asarray(column.to_numpy(np.float64, na_value=np.nan))
     if pandas.api.types.is_datetime64_any_dtype(column):
         return np.full(len(column), np.nan)
+    cells = column.to_numpy(object)
+    if not {*"".join(map(str, cells))} - {*"0123456789.eE+-"}:  # Python's numbers are no others
+        with contextlib.suppress(ValueError):
+            return np.asarray(cells.astype(np.float64))
     numbers = pandas.to_numeric(column, errors="coerce").to_numpy(np.float64).copy()
     found = ~np.isnan(numbers)
     numbers[found] = column[found].astype(np.float64)  # which rounds correctly
@@ -182,6 +188,8 @@ def _as_times(column: Any) -> Any:
 
 def problem_of(column: Any, numbers: Array, *, may_miss: bool = False, hint: str = "") -> str:
     """Say what is wrong with the cells of a column of numbers or times; "" for nothing."""
+    if (np.abs(numbers) < _EXACT).all():
+        return ""
     missing = column.isna().to_numpy()
     wrong = np.isnan(numbers) & ~missing
     inexact = "whole numbers beyond 2**53 are not told apart as numbers"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.validation import are_constant
+from gpflow_dwp.validation import are_constant, check_matrix
 
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
@@ -67,11 +67,7 @@ class Standardiser:
         :raises ValueError: If the values are not a finite matrix with at least one row, or differ
             by more, or less, than float64 can say.
         """
-        rows = np.asarray(values, np.float64)
-        if rows.ndim != 2 or len(rows) == 0:
-            raise ValueError(f"{name} must have shape [N, D] with N > 0, got {list(rows.shape)}")
-        if not np.isfinite(rows).all():
-            raise ValueError(f"{name} must be finite")
+        rows = check_matrix(name, values)
         constant, unit = are_constant(rows), _power_of_two(rows)
         mean = unit * np.average(rows / unit, axis=0, weights=weights)
         mean = np.where(constant, rows[0], mean)

@@ -54,8 +54,8 @@ def test_json_gives_the_same_bits() -> None:
     [
         (lambda: Standardiser([0.0], [0.0]), "scale positive"),
         (lambda: Standardiser([0.0, 1.0], [1.0]), r"one length, got shapes \[2\] and \[1\]"),
-        (lambda: Standardiser.fit(np.ones(3)), r"shape \[N, D\] with N > 0, got \[3\]"),
-        (lambda: Standardiser.fit([[np.nan], [1.0]]), "values must be finite"),
+        (lambda: Standardiser.fit(np.ones(3)), "two axes"),
+        (lambda: Standardiser.fit([[np.nan], [1.0]]), "values holds nan in row 1"),
         (lambda: Standardiser.fit(VALUES).transform(np.ones([3, 1])), r"3 columns, got shape"),
     ],
 )
