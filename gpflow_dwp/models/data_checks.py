@@ -16,7 +16,13 @@ from gpflow_dwp.models.accepted_observations import (
     count_columns,
     observes_entries,
 )
-from gpflow_dwp.validation import as_real_array, as_weighted, check_matrix, check_weights
+from gpflow_dwp.validation import (
+    as_real_array,
+    as_weighted,
+    check_matrix,
+    check_process,
+    check_weights,
+)
 
 __all__ = [
     "Batch",
@@ -88,6 +94,7 @@ def check_batch(model: Any, data: Any) -> Batch:
 
 def check_inputs(model: Any, X: InputData, name: str = "X") -> tf.Tensor:
     """As :func:`check_data`, of inputs alone, which messages call by a name."""
+    check_process()
     return _with_columns(name, _as_matrix(name, X), model.num_inputs)
 
 

@@ -295,9 +295,11 @@ def test_no_setting_of_gpflows_is_switched_in_passing(monkeypatch: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_a_forked_process_says_to_spawn(monkeypatch: Any) -> None:
-    """Catches a fit that waits for ever for threads that are not there."""
+    """Catches what waits for ever for threads that are not there."""
     check_process()
-    pid = os.getpid()
+    model, pid = tiny_model(1), os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: pid + 1)
     with pytest.raises(RuntimeError, match="forked.*spawn"):
         DeepWishartRegressor(depth=1, num_steps=1).fit(X, Y)
+    with pytest.raises(RuntimeError, match="forked.*spawn"):
+        model.predict_y(X)
