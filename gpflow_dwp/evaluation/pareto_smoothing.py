@@ -10,8 +10,10 @@ import numpy as np
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 
-__all__ = ["pareto_smoothed", "without_own_row"]
+__all__ = ["MOST_K", "pareto_smoothed", "without_own_row"]
 
+# Above this k̂ weights cannot be relied on.
+MOST_K = 0.7
 _PRIOR_SCALE, _PRIOR_K, _PRIOR_COUNT = 3.0, 0.5, 10.0
 
 
@@ -27,7 +29,7 @@ def without_own_row(
 
     :param distribution: Of S equally weighted draws.
     :param observed: What was observed, [N, P].
-    :return: The distribution, and k̂ of each row, [N]: above 0.7 it cannot be relied on.
+    :return: The distribution, and k̂ of each row, [N]: above ``MOST_K`` it cannot be relied on.
     :raises ValueError: If components have weights of their own.
     """
     if distribution.weights is not None:

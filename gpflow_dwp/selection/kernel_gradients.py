@@ -30,7 +30,7 @@ __all__ = ["CLOSED_FORMS", "Covariances", "assigned", "covariance", "covariances
 CLOSED_FORMS = (*SHAPES, SeparableMatern52, Linear)
 
 # Of a part of a sum: it may be next to nothing.
-_LOG_VARIANCE_OF_PART = np.log([1e-8, 1e4])
+_LOG_VARIANCE_OF_PART = np.log([1e-8, 1e8])
 
 
 class Covariances(Protocol):

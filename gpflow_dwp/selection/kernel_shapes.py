@@ -42,7 +42,7 @@ SHAPES: dict[type[Kernel], Shape] = {
 }
 # What standardised inputs and observations can justify.
 LOG_LENGTHSCALE = np.log([3e-3, 1e5])
-LOG_VARIANCE = np.log([1e-4, 1e4])
+LOG_VARIANCE = np.log([1e-4, 1e8])
 
 
 class Flat:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import chi2
 
 from gpflow_dwp.base import Array
@@ -28,12 +29,14 @@ class RowScores(NamedTuple):
     :param crps: Continuous ranked probability score of each row, summed over columns, [N].
     :param is_sane: Whether moments are finite, and not far from all that was observed.
     :param squares: Squared errors by predicted variances, summed over columns, [N].
+    :param k_hat: Of smoothed scores how far to rely on them, [N].
     """
 
     log_density: Array
     crps: Array
     is_sane: bool = True
     squares: Array | None = None
+    k_hat: Array | None = None
 
     @classmethod
     def of(
@@ -63,6 +66,14 @@ class RowScores(NamedTuple):
     def none(cls, num_rows: int) -> RowScores:
         """Those of a model that has not been trained."""
         return cls(np.full(num_rows, -np.inf), np.full(num_rows, np.inf))
+
+    def where(self, is_kept: npt.NDArray[np.bool_], other: RowScores) -> RowScores:
+        """Take those of some rows, [N], and the others' of all other rows."""
+        return RowScores(
+            np.where(is_kept, self.log_density, other.log_density),
+            np.where(is_kept, self.crps, other.crps),
+            self.is_sane and other.is_sane,
+        )
 
     @property
     def mean(self) -> LeaveOneOut:
