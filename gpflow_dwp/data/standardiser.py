@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -69,7 +71,7 @@ class Standardiser:
         """
         rows = check_matrix(name, values)
         constant, unit = are_constant(rows), _power_of_two(rows)
-        mean = unit * np.average(rows / unit, axis=0, weights=weights)
+        mean = unit * _mean(rows / unit, weights)
         mean = np.where(constant, rows[0], mean)
         with np.errstate(over="ignore"):
             scale = np.where(constant, 1.0, root_mean_square(rows - mean, weights))
@@ -115,8 +117,34 @@ class Standardiser:
 def root_mean_square(values: Array, weights: npt.ArrayLike | None = None) -> Array:
     """Root of the mean square over the first axis, also where squares are beyond float64."""
     unit = _power_of_two(values)
-    mean = np.average(np.square(values / unit), axis=0, weights=weights)
-    return np.asarray(np.sqrt(mean) * unit)
+    return np.asarray(np.sqrt(_mean(np.square(values / unit), weights)) * unit)
+
+
+def _mean(values: Array, weights: npt.ArrayLike | None) -> Array:
+    """The mean over the first axis, of sums that are rounded once.
+
+    So it is the same, to the last bit, whether a row comes three times, anywhere, or has weight 3.
+    Draws of a model are a function of its inputs' bits.
+    """
+    counts = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
+    columns = values.reshape(len(values), -1).T
+    sums = [math.fsum(itertools.chain(*_products(counts, column))) for column in columns]
+    return np.reshape(sums, values.shape[1:]) / math.fsum(counts)
+
+
+def _products(one: Array, other: Array) -> tuple[Array, Array]:
+    """Products, and what they are rounded by (Dekker, 1971)."""
+    product = one * other
+    (high, low), (other_high, other_low) = map(_halves, (one, other))
+    rest = product - high * other_high - low * other_high - high * other_low
+    return product, low * other_low - rest
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Two numbers of half as many digits, of which each is the sum."""
+    shifted = (2.0**27 + 1.0) * values
+    high = shifted - (shifted - values)
+    return high, values - high
 
 
 def _power_of_two(values: Array) -> Array:

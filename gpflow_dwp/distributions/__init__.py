@@ -1,7 +1,7 @@
 """Wishart distributions, possibly singular, their generalised posteriors, and their inverses.
 
-All are distributions of TensorFlow Probability: they pickle, slice, pass through ``tf.function`` with
-and without XLA, and have ``mean`` and ``kl_divergence``, the factor and the (inverse) Wisharts
+All are distributions of TensorFlow Probability: they pickle, slice, pass through ``tf.function``
+with and without XLA, and have ``mean`` and ``kl_divergence``, the factor and the (inverse) Wisharts
 ``variance``, too.
 
 A density is with respect to the entries that describe a matrix: G_ij with j ≤ min(i, R) for a Gram

@@ -63,3 +63,13 @@ def test_refuses(call: Any, message: str) -> None:
     """Would catch a mistake that becomes NaN."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_row_of_weight_w_is_w_rows_to_the_last_bit() -> None:
+    """Catches sums whose rounding depends on order, which draws of a model would show."""
+    rng = np.random.default_rng(0)
+    rows, weights = rng.normal(0.1, [1.0, 1e-150, 1e150], (40, 3)), rng.integers(1, 5, 40)
+    repeated = rng.permutation(np.repeat(rows, weights, axis=0))
+    one, other = Standardiser.fit(rows, weights=weights), Standardiser.fit(repeated)
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.scale, other.scale)
