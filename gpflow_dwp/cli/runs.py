@@ -201,12 +201,7 @@ class TrainedRun:
             for name in ("missing", "classes"):
                 fields[name] = fields[name] and tuple(map(str, fields[name]))
             trained = cls(**fields)
-        except (
-            AttributeError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as error:  # written by none of ours
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: {error!r}") from error
         for name, digest in files.items():
             if name not in _FILES or not (run / name).is_file():

@@ -118,12 +118,7 @@ def test_description_is_read_as_it_was_written(run: TrainedRun) -> None:
     assert again.inputs.to_dict() == INPUTS.to_dict() and (again.target is None) == (run is LABELS)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 5000, '{"format": "gpflow_dwp.run"}'])
-def test_what_is_no_description_is_damaged(text: str) -> None:
-    """Would catch an error that names no file; one of another version says so."""
-    Path("run.json").write_text(text)
-    with pytest.raises(UsageError, match=r"^run.json is damaged: "):
-        read()
+def test_a_description_of_another_version_says_so() -> None:
     Path("run.json").write_text(json.dumps(seal({"format": "gpflow_dwp.run", "format_version": 2})))
     with pytest.raises(UsageError, match="was not written by this version"):
         read()
