@@ -20,6 +20,7 @@ __all__ = [
     "check_can_be_made",
     "held",
     "named",
+    "pack",
     "read_archive",
     "read_arrays",
     "read_sealed",
@@ -27,10 +28,11 @@ __all__ = [
     "seal",
     "sync",
     "sync_tree",
+    "unpack",
     "write_whole",
 ]
 
-_SEAL = "sha256"
+_SEAL, _ARRAYS = "sha256", "arrays.npz"
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -164,6 +166,43 @@ def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
         return arrays
     except Exception as error:  # of a dozen kinds, as the damage falls
         raise ValueError(f"it is no archive of arrays: {error}") from error
+
+
+def pack(
+    name: str,
+    description: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    files: Mapping[str, bytes] | None = None,
+) -> bytes:
+    """Return a zip archive of a description, which gets a name, of arrays, and of other files."""
+    import numpy as np
+
+    packed, buffer = io.BytesIO(), io.BytesIO()
+    np.savez(packed, **arrays)
+    described = {name: json.dumps(description, indent=1).encode(), _ARRAYS: packed.getvalue()}
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for each, content in {**(files or {}), **described}.items():
+            # Without the time of day, so that one content has one archive.
+            archive.writestr(zipfile.ZipInfo(each), content)
+    return buffer.getvalue()
+
+
+def unpack(
+    content: bytes, name: str, form: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, bytes]]:
+    """Read what :func:`pack` was given: the description, arrays and other files.
+
+    :param form: What the description must have.
+    :raises ValueError: If it is damaged, or of another form.
+    """
+    files = read_archive(content)
+    try:
+        description, arrays = json.loads(files.pop(name)), read_arrays(files.pop(_ARRAYS))
+        if (found := {each: description[each] for each in form}) != form:
+            raise ValueError(f"its format is not {form}, but {found!r:.200}")
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"its {name} is damaged: {error!r}") from error
+    return description, arrays, files
 
 
 def seal(fields: Mapping[str, Any]) -> dict[str, Any]:

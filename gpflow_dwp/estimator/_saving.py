@@ -6,10 +6,7 @@ The file is a zip archive of a description (JSON), of arrays, and of models as
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +16,7 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.files import read_archive, read_arrays, write_whole
+from gpflow_dwp.files import pack, unpack, write_whole
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
 from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
 from gpflow_dwp.selection.candidates import Candidate, LeaveOneOut
@@ -27,7 +24,7 @@ from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["read", "write"]
 
-_DESCRIPTION, _ARRAYS = "estimator.json", "arrays.npz"
+_DESCRIPTION = "estimator.json"
 _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
 
 _RECORDS: dict[str, Any] = {
@@ -49,13 +46,7 @@ def write(estimator: Any, path: str | os.PathLike[str], classes: Mapping[str, ty
         description = _FORMAT | {"estimator": _described(estimator, files, arrays, classes)}
     except SavedModelError as error:
         raise SavedModelError(f"The estimator cannot be saved: {error}") from error
-    packed, buffer = io.BytesIO(), io.BytesIO()
-    np.savez(packed, **arrays)
-    files |= {_DESCRIPTION: json.dumps(description).encode(), _ARRAYS: packed.getvalue()}
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-    write_whole(Path(path), buffer.getvalue())
+    write_whole(Path(path), pack(_DESCRIPTION, description, arrays, files))
 
 
 def read(
@@ -68,11 +59,7 @@ def read(
         format, or names classes that are not known.
     """
     try:
-        files = read_archive(Path(path).read_bytes())
-        description = json.loads(files[_DESCRIPTION])
-        if any(description[name] != value for name, value in _FORMAT.items()):
-            raise SavedModelError(f"its format is not {_FORMAT}")
-        arrays = read_arrays(files[_ARRAYS])
+        description, arrays, files = unpack(Path(path).read_bytes(), _DESCRIPTION, _FORMAT)
         known = {**_RECORDS, **classes}
         return _Reader(files, arrays, known, custom_classes).built(description["estimator"])
     except OSError as error:

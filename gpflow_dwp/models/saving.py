@@ -8,12 +8,9 @@ and which other one it is. Both are parts of one zip archive, which has their ch
 from __future__ import annotations
 
 import contextlib
-import io
-import json
 import os
 import re
 import warnings
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,15 +22,15 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.files import read_archive, read_arrays, write_whole
+from gpflow_dwp.files import pack, unpack, write_whole
 from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model", "warn_if_unsaved"]
 
-_FILE, _DESCRIPTION, _ARRAYS = "model.zip", "model.json", "arrays.npz"
-_FORMAT, _FORMAT_VERSION = "gpflow_dwp.model", 4
+_FILE, _DESCRIPTION = "model.zip", "model.json"
+_FORMAT = {"format": "gpflow_dwp.model", "format_version": 4}
 
 _WAY_OUT = (
     "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
@@ -104,20 +101,13 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     except SavedModelError as error:
         raise SavedModelError(f"The model cannot be saved: {error}. {_WAY_OUT}") from error
     description = {
-        "format": _FORMAT,
-        "format_version": _FORMAT_VERSION,
+        **_FORMAT,
         "versions": {module.__name__: module.__version__ for module in (gpflow, tf, np)},
         "dtype": np.dtype(default_float()).name,
         "model": config,
         "parameters": parameters,
     }
-    packed, buffer = io.BytesIO(), io.BytesIO()
-    np.savez(packed, **arrays)
-    with zipfile.ZipFile(buffer, "w") as archive:
-        # Without the time of day, so that one model has one archive.
-        archive.writestr(zipfile.ZipInfo(_DESCRIPTION), json.dumps(description, indent=1))
-        archive.writestr(zipfile.ZipInfo(_ARRAYS), packed.getvalue())
-    return buffer.getvalue()
+    return pack(_DESCRIPTION, description, arrays)
 
 
 def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
@@ -127,7 +117,10 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
     """
     check_instance(bytes, content=content)
-    description, arrays = _parse(content)
+    try:
+        description, arrays, _ = unpack(content, _DESCRIPTION, _FORMAT)
+    except ValueError as error:
+        raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
     dtype, present = description.get("dtype"), np.dtype(default_float()).name
     if dtype != present:
         raise ValueError(
@@ -219,16 +212,3 @@ def _replace(model: VariationalModel, path: str, value: Parameter) -> None:
         setattr(owner, last, value)
     else:
         owner[int(index)] = value
-
-
-def _parse(content: bytes) -> tuple[dict[str, Any], Arrays]:
-    """The description and the arrays."""
-    try:
-        files = read_archive(content)
-        description = json.loads(files[_DESCRIPTION])
-        found = (description["format"], description["format_version"])
-        if found != (_FORMAT, _FORMAT_VERSION):
-            raise ValueError(f"it has format {found!r:.80}, not {_FORMAT} {_FORMAT_VERSION}")
-        return description, read_arrays(files[_ARRAYS])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
