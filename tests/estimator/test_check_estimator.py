@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gpflow.kernels import SquaredExponential
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
@@ -43,5 +44,6 @@ def test_scikit_learn_checks(
     if name.startswith("check_sample_weight_equivalence"):
         # Of a kernel's name rows that are copies do not count for kernel and noise; and Adam makes
         # more of what sums are rounded by with each step, where gradients are nearly zero.
-        estimator.set_params(depth=2, kernel=SquaredExponential(), num_inducing=50)
+        deep = {"depth": 2, "kernel": SquaredExponential(), "num_inducing": 50}
+        estimator = clone(estimator).set_params(**deep)
     check(estimator)
