@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpflow.kernels import Sum
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import spared
@@ -16,7 +15,8 @@ from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.runs import FIGURES
 from gpflow_dwp.data import Table
 from gpflow_dwp.data.encoding import ColumnEncoder
-from gpflow_dwp.emulation import variance_shares
+from gpflow_dwp.emulation.emulator import as_emulator
+from gpflow_dwp.emulation.sensitivity import variance_shares
 from gpflow_dwp.evaluation import (
     RawUnits,
     plot_calibration,
@@ -62,13 +62,12 @@ def relevances(units: RawUnits, X: Array, encoder: ColumnEncoder, seed: int) -> 
 def shares(units: RawUnits, X: Array, encoder: ColumnEncoder) -> dict[str, float]:
     """Return what each column by itself, and all jointly, have of the variance of a model's mean.
 
-    Empty where the model is no sum of such functions: see
-    :func:`gpflow_dwp.emulation.variance_shares`. The largest is the first.
+    Empty where the model is no sum of such functions. The largest is the first.
     """
-    layers = units.model.layers
-    if len(layers) > 1 or not isinstance(getattr(layers[0], "kernel", None), Sum):
+    found = variance_shares(as_emulator(units.model), units.to_model(X))
+    if found is None:
         return {}
-    single, joint = variance_shares(units.model, units.to_model(X))
+    single, joint = found
     named = {name: single[places].sum() for name, places in _places(encoder).items()}
     named["all jointly"] = joint.sum()
     return dict(sorted(named.items(), key=lambda pair: -pair[1]))

@@ -7,12 +7,7 @@ of this package, whose units are then raw units. Runs without noise are fitted w
 
 from gpflow_dwp.emulation.design import implausibility, suggest
 from gpflow_dwp.emulation.leave_one_out import leave_one_out, plot_leave_one_out
-from gpflow_dwp.emulation.sensitivity import (
-    gradient,
-    main_effects,
-    sobol_indices,
-    variance_shares,
-)
+from gpflow_dwp.emulation.sensitivity import gradient, main_effects, sobol_indices
 
 __all__ = [
     "gradient",
@@ -22,5 +17,4 @@ __all__ = [
     "plot_leave_one_out",
     "sobol_indices",
     "suggest",
-    "variance_shares",
 ]

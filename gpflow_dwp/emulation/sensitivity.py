@@ -53,19 +53,6 @@ class SobolIndices(NamedTuple):
     total_interval: Array
 
 
-class MainEffects(NamedTuple):
-    """The output by each input alone; the axis of Q outputs is left out as in the runs.
-
-    :param points: Values of each input, [D, K].
-    :param mean: Expectation over the other inputs, [D, K, Q].
-    :param interval: 95% intervals, [2, D, K, Q].
-    """
-
-    points: Array
-    mean: Array
-    interval: Array
-
-
 class VarianceShares(NamedTuple):
     """What each part of a sum of functions has of the variance of all, which sum to one.
 
@@ -77,6 +64,21 @@ class VarianceShares(NamedTuple):
 
     single: Array
     joint: Array
+
+
+class MainEffects(NamedTuple):
+    """The output by each input alone; the axis of Q outputs is left out as in the runs.
+
+    :param points: Values of each input, [D, K].
+    :param mean: Expectation over the other inputs, [D, K, Q].
+    :param interval: 95% intervals, [2, D, K, Q].
+    :param shares: What each input has of the variance, of a single layer whose kernel is a sum.
+    """
+
+    points: Array
+    mean: Array
+    interval: Array
+    shares: VarianceShares | None = None
 
 
 def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
@@ -204,29 +206,26 @@ def main_effects(
     else:
         draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
         interval = np.quantile(np.concatenate(draws), _TAILS, axis=0)
-    parts = mean, interval
-    return MainEffects(grid, *(emulator.shaped(part, are_outputs=True) for part in parts))
+    mean, interval = (emulator.shaped(part, are_outputs=True) for part in (mean, interval))
+    return MainEffects(grid, mean, interval, variance_shares(emulator, base))
 
 
-def variance_shares(model: Any, X: npt.ArrayLike) -> VarianceShares:
+def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     """Share the variance of a sum of functions out among its parts, in closed form.
 
     The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
     own part of the kernel. Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
     al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
-    which is negative where others make up for it.
+    which is negative where others make up for it. Under a warp f is what is warped.
 
-    :param model: A fitted estimator or a trained model with one layer and an additive kernel, as
-        :func:`gpflow_dwp.kernels.additive_kernel` makes; under a warp f is what is warped.
-    :param X: Inputs that the variance is over, such as those of the runs, [N, D].
-    :raises ValueError: If the model is another, or ``X`` are no inputs of it.
+    :param X: Inputs that the variance is over, [N, D] in raw units.
+    :return: None where the model has hidden layers, or another kernel.
     """
-    emulator = as_emulator(model)
     layers: Any = emulator.model.layers
     posterior: Any = emulator.posterior
     if len(layers) > 1 or not isinstance(getattr(layers[0], "kernel", None), Sum):
-        raise ValueError("model must have a single layer, whose kernel is a sum.")
-    rows = emulator.units.to_model(emulator.points("X", X))
+        return None
+    rows = emulator.units.to_model(X)
     Z, weights = posterior.path.points.numpy(), posterior.path.output.weights.numpy()[0]
     single, joint = np.zeros((rows.shape[1], *weights.shape[1:], len(rows))), 0.0
     for part in posterior.output.kernel.kernels:

@@ -153,8 +153,9 @@ class Search:
             return deep, f"Depth {depth} was asked for."
         least = len(self.trainer.X) * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
         surely = is_noise_free(plain[0].likelihood)
-        if deep.candidate.elbo < least or not is_better(_of(deep), scores, surely=surely):
-            is_ahead = _of(deep).mean.log_density > scores.mean.log_density
+        is_ahead = _of(deep).mean.log_density > scores.mean.log_density
+        is_clear = is_ahead and is_better(trial.scores, scores, surely=surely)
+        if deep.candidate.elbo < least or not is_clear:
             how = "not clearly better than" if is_ahead else "no better than"
             return single, _compared("Depth 2", how, deep, single)
         best, reason = deep, _compared("Depth 2", "better than", deep, single)
@@ -177,7 +178,8 @@ class Search:
             if last is None:
                 break
             found = self._found_trial(last)
-            if not is_better(_of(found), _of(best), surely=surely):
+            is_ahead = _of(found).mean.log_density > _of(best).mean.log_density
+            if not (is_ahead and is_better(last.scores, trial.scores, surely=surely)):
                 break
             reason = _compared(f"Depth {deeper}", "better than", found, best)
             best, trial = found, last

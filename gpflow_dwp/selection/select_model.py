@@ -48,8 +48,8 @@ def select_model(
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
     or where they are far below the best single layer. The last is kept if it predicts better than
     that: by the log density of each row given all others, with CRPS not against it
-    (:func:`gpflow_dwp.selection.leave_one_out`), from draws that are weighted as if they had not
-    seen the row (Pareto-smoothed importance sampling), where such weights can be relied on.
+    (:func:`gpflow_dwp.selection.leave_one_out`), and if that density is higher, too, once draws are
+    weighted as if they had not seen the row (Pareto-smoothed importance sampling).
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.

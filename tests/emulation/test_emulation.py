@@ -189,19 +189,25 @@ def test_intervals_of_main_effects_are_those_of_the_joint_posterior(
 def test_shares_of_a_sum_of_functions() -> None:
     """Catches a part that goes to another input, a line that is forgotten, and inputs as they are.
 
-    By another route: predictions where all other inputs stay.
+    By another route: the functions that were added.
     """
     X = design(np.array([[0.0, 4.0]] * 3), 60, seed=2)
     y = np.sin(3.0 * X[:, 0]) + 0.5 * X[:, 1]
     fitted = single_layer(X, y, kernel="AdditiveMatern52")
-    found = emulation.variance_shares(fitted, X)
+    cube = np.array([[0.0, 4.0]] * 3)
+    found = emulation.main_effects(fitted, cube, resolution=2, num_points=64).shares
+    X = sobol_points(cube, 64, 0)
+    y = np.sin(3.0 * X[:, 0]) + 0.5 * X[:, 1]
     np.testing.assert_allclose(found.single.sum() + found.joint, 1.0)
     truth = np.array([np.sin(3.0 * X[:, 0]), 0.5 * X[:, 1]])
     expected = [np.cov(part, y)[0, 1] / y.var(ddof=1) for part in truth]
     np.testing.assert_allclose(found.single[:2], expected, atol=0.05)
     np.testing.assert_allclose([found.single[2], found.joint], 0.0, atol=0.05)
-    with pytest.raises(ValueError, match="whose kernel is a sum"):
-        emulation.variance_shares(single_layer(X, y), X)
+
+
+def test_shares_are_of_sums_alone(emulator: DeepWishartRegressor) -> None:
+    """Catches parts that are made up for a product."""
+    assert emulation.main_effects(emulator, BOUNDS, resolution=2).shares is None
 
 
 @pytest.mark.parametrize("criterion", ["ALM", "ALC"])
