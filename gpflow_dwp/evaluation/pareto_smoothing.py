@@ -38,7 +38,8 @@ def without_own_row(
     log_weights, k_hat = pareto_smoothed(-densities)
     totals = np.cumsum(np.exp(log_weights), axis=0)
     levels = (np.arange(len(densities)) + 0.5) / len(densities)
-    chosen = np.sum(totals < totals[-1] * levels[:, None, None], axis=1)[..., None]
+    chosen = [np.searchsorted(total, total[-1] * levels) for total in totals.T]
+    chosen = np.stack(chosen, axis=1)[..., None]
     means, variances = (
         np.take_along_axis(part, np.minimum(chosen, len(part) - 1), axis=0)
         for part in (distribution.means, distribution.variances)
