@@ -14,7 +14,7 @@ from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
-from gpflow_dwp.kernels.additive import is_of_one_input
+from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws

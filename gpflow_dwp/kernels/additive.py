@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 from gpflow.base import TensorType
-from gpflow.kernels import IsotropicStationary, Kernel, Linear, Sum
+from gpflow.kernels import IsotropicStationary, Linear, Sum
 
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel
 
-__all__ = ["additive_kernel", "additive_values", "is_of_one_input"]
+__all__ = ["additive_kernel", "additive_values"]
 
 # Shares of the variance at the start: of all inputs jointly, of the line, of single inputs.
 _SHARES = 0.3, 0.1, 0.6
@@ -51,8 +51,3 @@ def additive_values(
     singles = [Part(base, single / len(chosen), scales[j] / root, [j]) for j in chosen]
     line = Part(Linear, linear / len(scales), np.empty(0))
     return Part(base, joint, scales), line, *singles
-
-
-def is_of_one_input(kernel: Kernel) -> bool:
-    """Whether a kernel is of a single column that it names."""
-    return not isinstance(kernel.active_dims, slice) and len(kernel.active_dims) == 1

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gpflow.kernels import Kernel, Linear, Sum
 
-__all__ = ["Part", "Parts", "as_kernel", "parts_of", "values_of"]
+__all__ = ["Part", "Parts", "as_kernel", "is_of_one_input", "parts_of", "values_of"]
 
 
 class Part(NamedTuple):
@@ -24,11 +24,6 @@ class Part(NamedTuple):
     variance: float
     lengthscales: npt.NDArray[np.float64]
     active_dims: slice | Sequence[int] = slice(None)
-
-    @property
-    def is_of_one_input(self) -> bool:
-        """Whether it is of a single column that it names."""
-        return not isinstance(self.active_dims, slice) and len(self.active_dims) == 1
 
 
 Parts = tuple[Part, ...]
@@ -61,3 +56,8 @@ def values_of(kernel: Kernel) -> Parts:
 def parts_of(kernel: Kernel) -> list[Kernel]:
     """The terms of a sum; of any other kernel itself."""
     return list(kernel.kernels) if type(kernel) is Sum else [kernel]
+
+
+def is_of_one_input(kernel: Kernel | Part) -> bool:
+    """Whether a kernel is of a single column that it names."""
+    return not isinstance(kernel.active_dims, slice) and len(kernel.active_dims) == 1

@@ -14,7 +14,7 @@ import tensorflow_probability as tfp
 from gpflow.kernels import Kernel, Linear, Sum
 
 from gpflow_dwp.kernels import SeparableMatern52, additive_kernel
-from gpflow_dwp.kernels.additive import is_of_one_input
+from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["KERNELS", "SUMS", "base_name", "kernel_name", "make_kernels", "positive_by_exp"]

@@ -14,7 +14,7 @@ from gpflow.optimizers import Scipy
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels import SeparableMatern52
-from gpflow_dwp.kernels.values import Part, Parts, parts_of, values_of
+from gpflow_dwp.kernels.values import Part, Parts, is_of_one_input, parts_of, values_of
 from gpflow_dwp.selection.kernel_shapes import (
     LOG_LENGTHSCALE,
     LOG_VARIANCE,
@@ -215,7 +215,7 @@ class _Sum:
     """Of the parts of a sum, one after the other; those of single inputs last and together."""
 
     def __init__(self, parts: Parts, pairs: Sequence[tuple[Array, Array]]) -> None:
-        is_single = [part.is_of_one_input and part.kind in SHAPES for part in parts]
+        is_single = [is_of_one_input(part) and part.kind in SHAPES for part in parts]
         self._order = np.argsort(is_single, kind="stable")
         singles = [part for part, single in zip(parts, is_single, strict=True) if single]
         self._parts: list[Covariances] = [
