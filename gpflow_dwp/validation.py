@@ -151,7 +151,7 @@ def check_process() -> None:
         )
 
 
-def as_real_array(name: str, values: npt.ArrayLike) -> Array:
+def as_real_array(name: str, values: npt.ArrayLike, *, may_miss: bool = False) -> Array:
     """Convert numbers to float64, and refuse what would change its meaning on the way.
 
     Text is refused even where it looks like numbers: "007" is most likely a label, and Python
@@ -161,7 +161,12 @@ def as_real_array(name: str, values: npt.ArrayLike) -> Array:
     :param values: Real numbers, also as Python objects; of any shape. Complex numbers, dates,
         records, text, what is masked and anything else that is no real number are refused; the
         message names the first, or the kind.
+    :param may_miss: Whether numbers may be masked, which are NaN then.
     """
+    if may_miss and isinstance(values, np.ma.MaskedArray):
+        seen = np.array(values.data)
+        seen[values.mask] = 0
+        return np.where(values.mask, np.nan, as_real_array(name, seen))
     check_unmasked(**{name: values})
     try:
         array = np.asarray(values)
@@ -190,11 +195,11 @@ def as_real_array(name: str, values: npt.ArrayLike) -> Array:
 def check_matrix(name: str, values: npt.ArrayLike, *, may_miss: bool = False) -> Array:
     """Return numbers, [rows, columns], as a matrix of float64.
 
-    :param may_miss: Whether NaN may stand for numbers that are missing.
+    :param may_miss: Whether numbers may be missing: masked, or NaN.
     :raises ValueError: If they are not finite real numbers in two axes; it names the first row at
         fault.
     """
-    array = as_real_array(name, values)
+    array = as_real_array(name, values, may_miss=may_miss)
     if array.ndim != 2:
         hint = f"; for one column use {name}[:, None]" if array.ndim == 1 else ""
         raise ValueError(
@@ -243,12 +248,12 @@ def check_arrays(
 
     :param X: Inputs, [N, D].
     :param Y: Targets, [N, Q], or [N] for one column.
-    :param may_miss: Whether NaN may stand for targets that are missing.
+    :param may_miss: Whether targets may be missing: masked, or NaN.
     :return: Both as float64, [N, D] and [N, Q].
     :raises ValueError: If a value is no finite number, the shapes do not fit, or a target is
         constant or missing in all rows.
     """
-    inputs, targets = check_matrix("X", X), as_real_array("Y", Y)
+    inputs, targets = check_matrix("X", X), as_real_array("Y", Y, may_miss=may_miss)
     targets = targets[:, None] if targets.ndim == 1 else targets
     targets = check_matrix("Y", targets, may_miss=may_miss)
     if len(inputs) != len(targets):

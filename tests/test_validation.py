@@ -164,7 +164,10 @@ def test_check_arrays_refuses(inputs: Any, targets: Any, message: str) -> None:
 
 
 def test_missing_targets_and_weights() -> None:
-    """Would catch a column without any target, and weights that cannot count rows."""
+    """Would catch a mask that is lost, a column without targets, weights that cannot count rows."""
+    hidden = np.ma.masked_array((100.0 * Y).astype(int), Y > 0.5)
+    _, targets = check_arrays(X, hidden, may_miss=True)
+    np.testing.assert_array_equal(targets, np.where(Y > 0.5, np.nan, hidden.data))
     with pytest.raises(ValueError, match="Y is missing in all rows"):
         check_arrays(X, np.full(20, np.nan), may_miss=True)
     for weights, message in (

@@ -18,7 +18,7 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
 
     :param name: What they are called in messages.
     :param values: An array, a series, a frame of pandas or polars, or lists.
-    :param may_be_times: Whether times are taken.
+    :param may_be_times: Whether times are taken, as of inputs; of targets what is masked is NaN.
     :return: The values, and which columns of them were times.
     :raises ValueError: If they have no rows, are spans of time, records, text, masked or times that
         are not taken, or integers beyond 2**53 or times of which float64 would make equal numbers.
@@ -27,6 +27,8 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
         values = np.asarray(values)
     if getattr(values, "shape", ())[:1] == (0,):
         raise ValueError(f"{name} has no rows.")
+    if isinstance(values, np.ma.MaskedArray):
+        return as_real_array(name, values, may_miss=not may_be_times), []
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
         is_none = np.reshape([each is None for each in values.flat], values.shape)
         values = np.where(is_none, np.nan, values)
@@ -41,7 +43,7 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
             seconds[each] = _seconds(called, column)
         elif kind in ("M", "m", "V"):
             raise ValueError(f"{called} must hold numbers, got {column.dtype}.")
-        elif array.dtype.kind in "iuUS" or isinstance(column, np.ma.MaskedArray):
+        elif array.dtype.kind in "iuUS":
             as_real_array(called, column)
         elif array.dtype.kind == "O":
             as_real_array(called, [each for each in array.flat if isinstance(each, str | int)])

@@ -96,9 +96,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
         :param X: Inputs, [N, D]. Columns of times, as in a frame of pandas or polars, are seconds
             since 1970 (UTC), with a warning that says so.
-        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own. NaN are
-            missing; a row of NaN alone is a run that failed, which is left out. Outputs that are
-            constant are no part of the model, and predicted as such, without any variance.
+        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own. NaN, or
+            what is masked, are missing; a row without any is a run that failed, which is left out.
+            Constant outputs are no part of the model, and predicted without any variance.
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.
         :return: The regressor.
@@ -195,7 +195,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         :raises ValueError: If it is not fitted, or the rows do not fit.
         """
         check_integers(num_steps=num_steps)
-        inputs, targets = self._check_inputs(X), np.asarray(y, np.float64)
+        inputs, targets = self._check_inputs(X), np.asarray(exact_numbers("y", y)[0], np.float64)
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
@@ -303,6 +303,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         :raises ValueError: If the shapes do not fit, or a number is not finite.
         """
         inputs = self._check_inputs(X)
+        y, _ = exact_numbers("y", y)
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]

@@ -50,7 +50,7 @@ def check_data(model: Any, X: TensorData, Y: TensorData) -> tuple[tf.Tensor, tf.
     :param model: The model, or its posterior: what has ``num_inputs``, ``num_outputs`` and a
         ``likelihood``.
     :param X: Inputs, [N, D].
-    :param Y: Observations, [N, P]; NaN where they are missing.
+    :param Y: Observations, [N, P]; NaN or masked where they are missing.
     :raises ValueError: If they are no matrices of finite real numbers of one length (but for
         missing observations), X does not have the model's columns, or Y is not what the likelihood
         takes; the message says where.
@@ -127,7 +127,7 @@ def check_observations(
 
 def _as_matrix(name: str, values: Any, *, may_miss: bool = False) -> tf.Tensor:
     if not tf.is_tensor(values):
-        values = as_real_array(name, values)
+        values = as_real_array(name, values, may_miss=may_miss)
     elif not (values.dtype.is_floating or values.dtype.is_integer or values.dtype.is_bool):
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype.name}.")
     matrix = tf.cast(tf.convert_to_tensor(values), default_float())

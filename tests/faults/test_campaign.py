@@ -139,7 +139,6 @@ def masked(array: Any) -> Any:
 
 
 NO_NUMBERS: dict[str, Callable[[Any], Any]] = {
-    "masked": masked,
     "text": lambda A: put(A, "007"),
     "texts": lambda A: np.full(A.shape, "7"),
     "lists of text": lambda A: np.full(A.shape, "7").tolist(),
@@ -159,8 +158,13 @@ NO_NUMBERS: dict[str, Callable[[Any], Any]] = {
     "a cube": lambda A: np.zeros((N, 2, 2)),
     "less than a unit": lambda A: 1e-320 * A,
 }
-OF_X = {**NO_NUMBERS, "nan": lambda A: put(A, np.nan, float), "a None": lambda A: put(A, None)}
-OF_WEIGHTS = {name: NO_NUMBERS[name] for name in ("masked", "text", "inf", "no rows", "a cube")}
+OF_X = {
+    **NO_NUMBERS,
+    "masked": masked,
+    "nan": lambda A: put(A, np.nan, float),
+    "a None": lambda A: put(A, None),
+}
+OF_WEIGHTS = {name: OF_X[name] for name in ("masked", "text", "inf", "no rows", "a cube")}
 OF_WEIGHTS |= {"below": lambda A: put(A, -1.0, float), "none": np.zeros_like}
 OF_LABELS: dict[str, Any] = {
     "masked": masked(np.arange(N) % 2),
