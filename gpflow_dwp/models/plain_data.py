@@ -138,7 +138,10 @@ def from_config(
 
 class _Builder:
     def __init__(self, custom_classes: Sequence[type], arrays: Arrays | None) -> None:
-        self._custom = set(custom_classes)
+        self._known = dict(_known())
+        for cls in set(custom_classes).difference(_known().values()):
+            name = _class_name(cls)
+            self._known[name] = None if name in self._known else cls
         self._arrays = arrays
         self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in (arrays or {}).values())
 
@@ -152,12 +155,10 @@ class _Builder:
         if "slice" in config:
             return slice(*config["slice"])
         name = config.get("name", config.get("class"))
-        custom = [cls for cls in self._custom if f"custom.{cls.__qualname__}" == name]
-        found = custom[0] if custom else _known().get(str(name))
-        if found is None or len(custom) > 1:
-            unknown = "not known here; pass a class of yours in custom_classes"
+        if (found := self._known.get(str(name))) is None:
             raise SavedModelError(
-                f"The name {name!r} is {'that of several classes' if custom else unknown}."
+                f"The name {name!r} is not known here, or that of several classes; pass a class of "
+                "yours in custom_classes."
             )
         if "name" in config:
             return found
@@ -170,7 +171,7 @@ class _Builder:
             # What classes had in an earlier version, at what they always do now.
             if key in known or (argument and (key, argument) != ("stick_the_landing", True))
         }
-        if not custom:
+        if found in _known().values():
             self._check(name, arguments)
         if issubclass(found, _OF_TFP):
             arguments = {key: _of_default_type(part) for key, part in arguments.items()}

@@ -32,6 +32,7 @@ __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model", "wa
 _FILE, _DESCRIPTION = "model.zip", "model.json"
 _FORMAT = {"format": "gpflow_dwp.model", "format_version": 4}
 
+_UNKNOWN = "is not part of the model's configuration, or of the model as it would be built"
 _WAY_OUT = (
     "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
     "tf.train.Checkpoint, or save its predictions with tf.saved_model."
@@ -87,26 +88,23 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     if hasattr(model, "model_"):
         raise ValueError("model is an estimator, which has a method save of its own.")
     check_instance(VariationalModel, model=model)
-    originals = parameter_dict(model)
-    arrays = {path: _variable(value).numpy() for path, value in originals.items()}
+    parameters = parameter_dict(model)
+    arrays = {path: _variable(value).numpy() for path, value in parameters.items()}
     try:
-        config = to_config(model, arrays)
-        custom = list({type(module) for module in model.submodules})
-        rebuilt = from_config(config, custom, arrays)
-        parameters = _described(originals, parameter_dict(rebuilt))
-        _set_parameters(rebuilt, parameters, arrays)
-        for path, value in parameter_dict(rebuilt).items():
-            if not np.array_equal(value, originals[path], equal_nan=True):
-                raise SavedModelError(f"{path} has another transform than a new model's would have")
+        description = {
+            **_FORMAT,
+            "versions": {module.__name__: module.__version__ for module in (gpflow, tf, np)},
+            "dtype": np.dtype(default_float()).name,
+            "model": to_config(model, arrays),
+            "parameters": _described(parameters),
+        }
+        classes = list({type(module) for module in model.submodules})
+        again = parameter_dict(_built(description, arrays, classes))
+        for path, value in parameters.items():
+            if path not in again or not np.array_equal(value, again[path], equal_nan=True):
+                raise SavedModelError(f"{path} {_UNKNOWN}")
     except SavedModelError as error:
         raise SavedModelError(f"The model cannot be saved: {error}. {_WAY_OUT}") from error
-    description = {
-        **_FORMAT,
-        "versions": {module.__name__: module.__version__ for module in (gpflow, tf, np)},
-        "dtype": np.dtype(default_float()).name,
-        "model": config,
-        "parameters": parameters,
-    }
     return pack(_DESCRIPTION, description, arrays)
 
 
@@ -128,14 +126,11 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
             f"gpflow.config.set_default_float(np.{dtype})."
         )
     try:
-        model: VariationalModel = from_config(description["model"], custom_classes, arrays)
-        check_instance(VariationalModel, model=model)
-        _set_parameters(model, description["parameters"], arrays)
+        return _built(description, arrays, custom_classes)
     except SavedModelError:
         raise
     except Exception as error:  # whatever a constructor makes of what it does not expect
         raise SavedModelError(f"the model is damaged: {error}") from error
-    return model
 
 
 def warn_if_unsaved(model: VariationalModel) -> None:
@@ -146,49 +141,48 @@ def warn_if_unsaved(model: VariationalModel) -> None:
         warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
 
 
-def _described(originals: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What parameters have that those of a new model would not, by their paths."""
-    for path in originals.keys() ^ new.keys():
-        raise SavedModelError(f"{path} is not part of the model's configuration, or of the model")
+def _described(parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What parameters have besides their values, by their paths."""
     described: dict[str, dict[str, Any]] = {}
     first_path: dict[int, str] = {}
-    for path, value in originals.items():
+    for path, value in parameters.items():
         if (first := first_path.setdefault(id(value), path)) != path:
             described[path] = {"same_as": first}
         elif isinstance(value, Parameter):
-            entry = described[path] = {}
-            if value.trainable != new[path].trainable:
-                entry["trainable"] = bool(value.trainable)
-            # Of a new one it depends on GPflow's configuration.
-            with contextlib.suppress(SavedModelError):  # values are compared all the same
+            entry = described[path] = {"trainable": bool(value.trainable)}
+            with contextlib.suppress(SavedModelError):  # a new model's may be the same
                 entry["transform"] = to_config(value.transform)
             if value.prior is not None:
                 entry |= {"prior": to_config(value.prior), "prior_on": value.prior_on.value}
     return described
 
 
-def _set_parameters(model: VariationalModel, described: Mapping[str, Any], arrays: Arrays) -> None:
-    """Give a new model's parameters what is described of them, and their values."""
-    parameters = parameter_dict(model)
-    if described.keys() - parameters.keys() or parameters.keys() - arrays.keys():
-        raise SavedModelError("its parameters belong to another model")
+def _built(
+    description: Mapping[str, Any], arrays: Arrays, custom_classes: Sequence[type]
+) -> VariationalModel:
+    """Build a model, and give its parameters what is described of them and their values."""
+    model: VariationalModel = from_config(description["model"], custom_classes, arrays)
+    check_instance(VariationalModel, model=model)
+    parameters, described = parameter_dict(model), description["parameters"]
+    for path in (described.keys() - parameters.keys()) | (parameters.keys() - arrays.keys()):
+        raise SavedModelError(f"{path} {_UNKNOWN}")
     for path, entry in described.items():
         parameter, array = parameters[path], arrays[path]
-        if "transform" in entry and to_config(parameter.transform) != entry["transform"]:
-            transform, trainable = from_config(entry["transform"]), parameter.trainable
-            value = array if transform is None else transform.forward(array)
-            parameters[path] = Parameter(value, transform=transform, trainable=trainable)
-            _replace(model, path, parameters[path])
-    for path, entry in described.items():
         if "same_as" in entry:
-            _replace(model, path, parameters[entry["same_as"]])
-    for path, parameter in parameter_dict(model).items():
-        entry = described.get(path, {})
+            parameter = parameters[entry["same_as"]]
+        elif "transform" in entry and to_config(parameter.transform) != entry["transform"]:
+            transform = from_config(entry["transform"])
+            value = array if transform is None else transform.forward(array)
+            parameter = Parameter(value, transform=transform, trainable=parameter.trainable)
+        if parameter is not parameters[path]:
+            _replace(model, path, parameter)
+            parameters[path] = parameter
         if "trainable" in entry:
             set_trainable(parameter, bool(entry["trainable"]))
         if "prior" in entry:
             parameter.prior = from_config(entry["prior"])
             parameter.prior_on = entry["prior_on"]
+    for path, parameter in parameters.items():
         variable, array = _variable(parameter), arrays[path]
         if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
             raise SavedModelError(
@@ -196,6 +190,7 @@ def _set_parameters(model: VariationalModel, described: Mapping[str, Any], array
                 f"{variable.dtype.name} {list(variable.shape)}"
             )
         variable.assign(array)
+    return model
 
 
 def _variable(value: Parameter | tf.Variable) -> tf.Variable:
