@@ -245,7 +245,7 @@ def observe_all(
 
 @functools.cache
 def _compiled(algorithm: OnlineFactorAnalysis[StateT]) -> Callable[[StateT, tf.Tensor], StateT]:
-    @tf.function
+    @tf.function(autograph=False)
     def observe(state: StateT, observations: tf.Tensor) -> StateT:
         return tf.foldl(algorithm.update, observations, state)
 

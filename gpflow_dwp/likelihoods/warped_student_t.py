@@ -113,6 +113,7 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
         return tf.reduce_sum(self._bound(X, Fmu, Y, Fvar), axis=-1)
 
     @inherit_check_shapes
+    @tf.autograph.experimental.do_not_convert
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
