@@ -65,6 +65,7 @@ def test_python_blocks_run_one_after_the_other(
     monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", minimize_shortly)
     defaults = DeepWishartRegressor.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "num_steps", FEW)
+    monkeypatch.setitem(defaults, "effort", "quick")
     namespace = given()
 
     # The empty lines make a traceback name the guide's line.

@@ -34,7 +34,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     >>> import numpy as np
     >>> from gpflow_dwp.estimator import DeepWishartRegressor
     >>> X = np.linspace(0.0, 6.0, 30)[:, None]
-    >>> regressor = DeepWishartRegressor(depth=2, num_steps=20, random_state=0)
+    >>> regressor = DeepWishartRegressor(effort="quick", random_state=0)
     >>> mean, std = regressor.fit(X, np.sin(X[:, 0])).predict(X, return_std=True)
     >>> mean.shape, std.shape
     ((30,), (30,))

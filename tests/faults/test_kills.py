@@ -15,10 +15,10 @@ from faults.killed_training import INTERVAL, SECONDS_OF_PAUSE, STEPS, train
 
 KINDS = (
     "1 regression stopping",
-    "3 pseudo_targets minibatches",
-    "3 regression",
+    "2 pseudo_targets minibatches",
+    "2 regression",
     "1 pseudo_targets minibatches stopping",
-    "3 regression stopping",
+    "2 regression stopping",
     "1 pseudo_targets",
 )
 KILLS, KILLS_IN_SHORT = 100, 1

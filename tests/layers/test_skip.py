@@ -64,6 +64,7 @@ def plain_ratio(layer: GramLayer, model: DeepKernelProcess) -> float:
     return float(plain.elbo_terms((X, Y), seed=1).log_ratios[0])
 
 
+@pytest.mark.usefixtures("eager")
 def test_it_trains_and_is_saved() -> None:
     model = make_model(LAYERS["Wishart"]())
     fit(model, (X, Y), 5, progress=False)
