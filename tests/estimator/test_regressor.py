@@ -343,6 +343,7 @@ def test_early_stopping_ends_the_steps_and_keeps_the_best(
 def test_warm_start_goes_on_from_the_model_there_is() -> None:
     """Catches a new model, new units or old rows, also with weights and after a pickle."""
     short = {**SMALL, "num_steps": 3, "num_inducing": 5, "warm_start": True}
+    short["kernel"] = gpflow.kernels.SquaredExponential()  # nothing is chosen
     regressor = DeepWishartRegressor(**short).fit(X[:30], Y[:30])
     mean = regressor.predict(X)
     regressor = pickle.loads(pickle.dumps(regressor))

@@ -24,9 +24,14 @@ EQUAL = {
     "resumed": 1e-9,
     "own_draws": 1e-10,
     "one_replica": 0.0,
-    "saved_and_exported": 1e-12,
+    "saved": 1e-12,
 }
-RARER = {"compiled_by_xla": 1e-9, "natural_gradients": 1e-9, "second_device_by_xla": 1e-9}
+RARER = {
+    "exported": 1e-12,
+    "compiled_by_xla": 1e-9,
+    "natural_gradients": 1e-9,
+    "second_device_by_xla": 1e-9,
+}
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
