@@ -1,12 +1,20 @@
-"""Packages that only a part of the users need: imported where they are used, named when missing."""
+"""Packages: those that only a part of the users need, named when missing, and all versions."""
 
 from __future__ import annotations
 
+import contextlib
+import platform
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["check_optional", "import_optional"]
+__all__ = ["check_optional", "import_optional", "list_versions"]
+
+_VERSIONED = (
+    *("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "tf_keras"),
+    *("numpy", "scipy", "pandas", "scikit-learn"),
+)
 
 
 def import_optional(module: str, extra: str) -> Any:
@@ -35,6 +43,21 @@ def check_optional(package: str, extra: str) -> None:
         is_there = False
     if not is_there:
         raise _missing(package, extra)
+
+
+def list_versions() -> dict[str, str]:
+    """Return the versions of Python, of this package, and of those that numbers depend on.
+
+    Of what is imported they are the module's: TensorFlow is also installed as tensorflow-cpu.
+    """
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
+    found = {"python": platform.python_version()}
+    for name in _VERSIONED:
+        module = sys.modules.get(name.replace("-", "_"))
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = getattr(module, "__version__", None) or version(name)
+    return found
 
 
 def _missing(package: str, extra: str) -> ImportError:

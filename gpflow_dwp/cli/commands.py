@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json as json_module
-import platform
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,16 +21,13 @@ from gpflow_dwp.cli.reports import (
 from gpflow_dwp.cli.runs import FIGURES, METRICS, OPTIONS, Run, TrainedRun, check_outside
 from gpflow_dwp.data.reading import UNKNOWN
 from gpflow_dwp.files import check_can_be_made, replacing
+from gpflow_dwp.optional import list_versions
 
 if TYPE_CHECKING:
     from gpflow_dwp.data.reading import TableFile
 
 __all__ = ["evaluate", "export", "info", "predict"]
 
-_PACKAGES = (
-    *("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "tf_keras"),
-    *("numpy", "scipy", "pandas", "scikit-learn"),
-)
 _NO_CSV = (".parquet", ".pq", ".feather", ".arrow", ".gz", ".bz2", ".xz", ".zip", ".zst")
 _METRICS = ("training_rows", "test_rows", "steps", "stop_reason", "reason", "shares", "scores")
 
@@ -184,7 +179,7 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
     :param run: A directory that fit wrote (default: versions only).
     """
     with user_mistakes():
-        found = {"versions": _versions()} if run is None else _describe(Run(run))
+        found = {"versions": list_versions()} if run is None else _describe(Run(run))
     if json:
         print(as_json(found))
         return
@@ -196,16 +191,6 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
             print(f"  {name.replace('_', ' ')}: {shown}")
     if scores:
         print(scores_as_text(scores))
-
-
-def _versions() -> dict[str, Any]:
-    from importlib.metadata import PackageNotFoundError, version  # slow to import
-
-    found = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 def _describe(run: Run) -> dict[str, Any]:

@@ -84,18 +84,19 @@ def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of what :func:`named_scores` gives, by model."""
     from tabulate import tabulate
 
-    known = [name for name in _SCORES if any(name in score for score in scores.values())]
+    known = {
+        name: _SCORES[name] for name in _SCORES if any(name in each for each in scores.values())
+    }
     rows = [
         [
             f"{model} (failed)" if "failed" in score else model,
-            *(_show(score.get(name), _SCORES[name][1]) for name in known),
+            *(
+                "-" if score.get(x) is None else format(score[x], how)
+                for x, (_, how) in known.items()
+            ),
         ]
         for model, score in scores.items()
     ]
-    headers = ["model", *(_SCORES[name][0] for name in known)]
+    headers = ["model", *(title for title, _ in known.values())]
     right = ["right"] * len(known)
     return tabulate(rows, headers, disable_numparse=True, colalign=["left", *right])
-
-
-def _show(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)

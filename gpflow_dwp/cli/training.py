@@ -25,9 +25,10 @@ from gpflow_dwp.cli.runs import HISTORY, METRICS, MODEL, PREDICTIONS, TRAINED, R
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.evaluation.baselines import simple_scores
 from gpflow_dwp.evaluation.predictions import judge
-from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
+from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.files import read_sealed, seal, write_whole
 from gpflow_dwp.models import VariationalModel, load_model, model_summary, save_model
+from gpflow_dwp.optional import list_versions
 from gpflow_dwp.selection import Candidate, Selection, select_model
 from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.training.callbacks import SHOWN_OFFSET

@@ -7,36 +7,22 @@ import os
 import platform
 import subprocess
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import gpflow
-import numpy as np
-import scipy
 import tensorflow as tf
-import tensorflow_probability as tfp
-from gpflow.keras import tf_keras
 
-__all__ = ["describe_provenance", "list_versions"]
+from gpflow_dwp.optional import list_versions
 
-# Versions are those of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
-_MODULES = {
-    "gpflow": gpflow,
-    "tensorflow": tf,
-    "tensorflow-probability": tfp,
-    "tf_keras": tf_keras,
-    "numpy": np,
-    "scipy": scipy,
-}
+__all__ = ["describe_provenance"]
 
 
 def describe_provenance(dtype: str, threads: int | None = None) -> dict[str, Any]:
     """Describe software and machine as they are now, in plain values for JSON.
 
-    :return: versions (see :func:`list_versions`), commit (None outside a repository; "-dirty" at
-        its end says that files were changed since), the computation's dtype and threads, machine
-        (with the GPUs that TensorFlow sees) and date (UTC).
+    :return: versions of packages, commit (None outside a repository; "-dirty" at its end says that
+        files were changed since), the computation's dtype and threads, machine (with the GPUs that
+        TensorFlow sees) and date (UTC).
     """
     system = f"{platform.system()} {platform.machine()}"
     return {
@@ -47,14 +33,6 @@ def describe_provenance(dtype: str, threads: int | None = None) -> dict[str, Any
         "machine": ", ".join([_processor(), f"{os.cpu_count()} cores", system, *_gpus()]),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
-
-
-def list_versions() -> dict[str, str]:
-    """Return the versions of Python, of this package, and of those that numbers depend on."""
-    found = {"python": platform.python_version(), "gpflow-dwp": "not installed"}
-    with contextlib.suppress(PackageNotFoundError):
-        found["gpflow-dwp"] = version("gpflow-dwp")
-    return found | {name: str(module.__version__) for name, module in _MODULES.items()}
 
 
 def _commit() -> str | None:

@@ -133,7 +133,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("gpflow_dwp.cli.commands._versions", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.commands.list_versions", fail)
     assert run("info") == 1
     line = "gpflow-dwp info: ZeroDivisionError: ours (--debug shows where)"
     assert capsys.readouterr().err.splitlines() == [line]
@@ -155,7 +155,7 @@ def test_signals_end_a_command_in_order(
         finally:
             tidied.append(name)
 
-    monkeypatch.setattr("gpflow_dwp.cli.commands._versions", wait)
+    monkeypatch.setattr("gpflow_dwp.cli.commands.list_versions", wait)
     before = signal.signal(signal.Signals[name], signal.SIG_DFL)  # nohup has one of them ignored
     assert run("info") == 128 + signal.Signals[name]
     assert capsys.readouterr().err == f"gpflow-dwp info: ended by {name}, nothing was written\n"
