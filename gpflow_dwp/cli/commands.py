@@ -179,7 +179,9 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
     :param run: A directory that fit wrote (default: versions only).
     """
     with user_mistakes():
-        found = {"versions": list_versions()} if run is None else _describe(Run(run))
+        found: dict[str, Any] = (
+            {"versions": list_versions()} if run is None else _describe(Run(run))
+        )
     if json:
         print(as_json(found))
         return

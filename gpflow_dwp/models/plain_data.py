@@ -13,9 +13,9 @@ little room beside its arrays.
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import operator
+import pkgutil
 from collections.abc import Mapping, Sequence
 from types import FunctionType, NoneType
 from typing import Any
@@ -66,6 +66,7 @@ _LISTED = {
     " Normal Pareto StudentT Triangular TruncatedCauchy TruncatedNormal Uniform Weibull",
 }
 """Classes and functions that a description may name, by their homes."""
+_ABBREVIATED = {"tf": "tensorflow", "tfp": "tensorflow_probability"}
 
 _PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
 _KINDS: dict[str, Any] = {
@@ -131,19 +132,19 @@ def from_config(
     :raises SavedModelError: If the description is damaged, names what is not on the list, or asks
         for more room than its arrays account for.
     """
-    builder = _Builder(custom_classes, arrays)
+    builder = _Builder(custom_classes, arrays or {})
     builder.take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
     return builder.build(config)
 
 
 class _Builder:
-    def __init__(self, custom_classes: Sequence[type], arrays: Arrays | None) -> None:
+    def __init__(self, custom_classes: Sequence[type], arrays: Arrays) -> None:
         self._known = dict(_known())
         for cls in set(custom_classes).difference(_known().values()):
             name = _class_name(cls)
             self._known[name] = None if name in self._known else cls
         self._arrays = arrays
-        self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in (arrays or {}).values())
+        self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in arrays.values())
 
     def build(self, config: Any) -> Any:
         if isinstance(config, list):
@@ -181,8 +182,7 @@ class _Builder:
             raise SavedModelError(f"{name} cannot be built: {error}") from error
 
     def _array(self, found: Any) -> npt.NDArray[Any]:
-        is_here = self._arrays is None or isinstance(found, int | float)
-        array = np.array(found) if is_here else (self._arrays or {}).get(str(found))
+        array = self._arrays.get(found) if isinstance(found, str) else np.array(found)
         if array is None or array.dtype.kind not in "biuf":
             raise SavedModelError("An array that does not hold numbers, or is not in the archive.")
         self.take(array.size, "an array that is mentioned again and again")
@@ -267,12 +267,10 @@ def _of_default_type(value: Any) -> Any:
 @functools.cache
 def _known() -> dict[str, Any]:
     """What is listed, by its full name."""
-    homes = {"tf": tf, "tfp": tfp, "gpflow": gpflow}
     found: dict[str, Any] = {}
     for home, names in _LISTED.items():
         first, _, rest = home.partition(".")
-        ours = first == "gpflow_dwp"  # some of whose rooms are above this one
-        room = importlib.import_module(home) if ours else operator.attrgetter(rest)(homes[first])
+        room = pkgutil.resolve_name(f"{_ABBREVIATED.get(first, first)}.{rest}")
         found |= {f"{home}.{name}": getattr(room, name) for name in names.split()}
     return found
 
