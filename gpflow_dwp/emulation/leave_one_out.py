@@ -83,7 +83,7 @@ def leave_one_out(
         found = of_heteroskedastic(emulator.model, *rows)
     else:
         found = of_model(emulator.model, num_samples, emulator.seed)
-        observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.targets.numpy()))
+        observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.observed.numpy()))
     distribution, k_hat = dataclasses.replace(found, target=target), None
     if smoothed:
         distribution, k_hat = without_own_row(distribution, observed)

@@ -14,7 +14,7 @@ from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
-from gpflow_dwp.kernels.values import is_of_one_input
+from gpflow_dwp.kernels.values import is_of_one_input, parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
@@ -219,26 +219,31 @@ def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     which is negative where others make up for it. Under a warp f is what is warped.
 
     :param X: Inputs that the variance is over, [N, D] in raw units.
-    :return: None where the model has hidden layers, or another kernel.
+    :return: None where the model has hidden layers, or no kernel that is a sum.
     """
     layers: Any = emulator.model.layers
     posterior: Any = emulator.posterior
-    if len(layers) > 1 or not isinstance(getattr(layers[0], "kernel", None), Sum):
+    kernels = getattr(layers[0], "kernels", ())
+    if len(layers) > 1 or not any(isinstance(kernel, Sum) for kernel in kernels):
         return None
-    rows = emulator.units.to_model(X)
-    Z, weights = posterior.path.points.numpy(), posterior.path.output.weights.numpy()[0]
-    single, joint = np.zeros((rows.shape[1], *weights.shape[1:], len(rows))), 0.0
-    for part in posterior.output.kernel.kernels:
-        if isinstance(part, Linear):
-            slopes = part.variance.numpy() * Z.T @ weights
-            single += slopes[..., None] * rows.T[:, None]
-        else:
-            values = (part(rows, Z).numpy() @ weights).T
-            if is_of_one_input(part):
-                single[int(part.active_dims[0])] += values
+    rows, Z = emulator.units.to_model(X), posterior.path.points.numpy()
+    of_kernels = []
+    for kernel, of_outputs in zip(
+        posterior.output.kernels, posterior.path.output.parts, strict=True
+    ):
+        weights = of_outputs.weights.numpy()[0]
+        found = np.zeros((rows.shape[1] + 1, weights.shape[1], len(rows)))
+        for part in parts_of(kernel):
+            if isinstance(part, Linear):
+                slopes = part.variance.numpy() * Z.T @ weights
+                found[:-1] += slopes[..., None] * rows.T[:, None]
             else:
-                joint = joint + values
-    parts = np.concatenate([single, np.broadcast_to(joint, single.shape[1:])[None]])
+                columns: Any = part.active_dims
+                found[int(columns[0]) if is_of_one_input(part) else -1] += (
+                    part(rows, Z).numpy() @ weights
+                ).T
+        of_kernels.append(found)
+    parts = np.concatenate(of_kernels, axis=1)
     parts -= parts.mean(axis=-1, keepdims=True)
     total = parts.sum(axis=0)
     shares = np.sum(parts * total, axis=-1) / np.maximum(np.sum(total**2, axis=-1), 1e-300)
@@ -258,7 +263,7 @@ def _is_gaussian_process(emulator: Emulator) -> bool:
 
 
 def _deviation_of_averages(emulator: Emulator, X: Array, weights: Array) -> Array:
-    """Standard deviation of weighted averages of a Gaussian process over points, [D, K, 1].
+    """Standard deviation of weighted averages of a Gaussian process over points, [D, K, Q].
 
     With w K w for the prior variance and c = w K_xz, it is that less c Φ cᵀ.
 
@@ -266,16 +271,16 @@ def _deviation_of_averages(emulator: Emulator, X: Array, weights: Array) -> Arra
     :param weights: Of the points, which sum to one, [D, K, N, 1].
     """
     posterior: Any = emulator.posterior
-    kernel, points = posterior.output.kernel, posterior.path.points
-    inverse = posterior.path.output.inverse.numpy()[0]
+    points, parts = posterior.path.points, posterior.path.output.parts
     found = []
     for x, w in zip(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, X.shape[2]), strict=True):
         x = tf.constant(emulator.units.to_model(x))
-        c = w @ kernel(x, points).numpy()
-        found.append(w @ kernel(x).numpy() @ w - c @ inverse @ c)
+        for kernel, part in zip(posterior.output.kernels, parts, strict=True):
+            c = w @ kernel(x, points).numpy()
+            found.append(w @ kernel(x).numpy() @ w - c @ part.inverse.numpy()[0] @ c)
     ends = np.outer([0.0, 1.0], np.ones(emulator.num_outputs))
     scale = np.ptp(emulator.units.to_raw(ends), axis=0)
-    return np.sqrt(np.maximum(found, 0.0)).reshape(*X.shape[:2], 1) * scale
+    return np.sqrt(np.maximum(found, 0.0)).reshape(*X.shape[:2], len(parts)) * scale
 
 
 def _function_draws(

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 from gpflow import Parameter
+from gpflow.kernels import SeparateIndependent
 from gpflow.likelihoods import Gaussian
 from threadpoolctl import threadpool_limits
 
@@ -21,13 +22,16 @@ from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, select_model
 from gpflow_dwp.selection.choice import OF_MODELS
 from gpflow_dwp.selection.deepening import start_at_smaller
+from gpflow_dwp.selection.observations import recorded_steps
+from gpflow_dwp.selection.outputs import fit_outputs
 from gpflow_dwp.training import fit
 
 __all__ = ["take_in"]
 
 # Where the noise of a deep model starts again: new runs may be a surprise.
 _LEAST_NOISE = 1e-4
-_MOST_INDUCING = 100
+_MOST_INDUCING, _MOST_EXACT = 100, 1_000
+_MOST_ITERATIONS = 100
 # Up to so many runs a deep model is trained from the start as well, with so many times the steps:
 # what one of few runs took to be chance stays that, however long it goes on.
 _FEW_RUNS, _TIMES_ANEW = 120, 6
@@ -96,9 +100,12 @@ def _model_of_runs(
         ).model
         if not is_deep:
             return anew
-    most = estimator.num_inducing
-    if most == "auto":
-        most = _MOST_INDUCING
+    has_own_kernels = not is_deep and isinstance(old.layers[0].kernel, SeparateIndependent)
+    most, asked = _MOST_INDUCING, estimator.num_inducing
+    if has_own_kernels:
+        most = min(len(inputs), _MOST_EXACT)
+    if asked != "auto":
+        most = asked
     points = np.asarray(old.inducing_variable.Z)
     Z = np.concatenate([points, inputs[-num_new:][: max(0, most - len(points))]])
     new = build_deep_wishart_process(
@@ -114,6 +121,11 @@ def _model_of_runs(
         **as_before,
     )
     start_at_smaller(new, old)
+    if has_own_kernels:
+        Y = np.asarray(data[1])
+        steps = np.zeros(Y.shape[1]) if is_noise_free(likelihood) else recorded_steps(Y)
+        fit_outputs(new, data, steps, _MOST_ITERATIONS)
+        return new
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):
         variance.assign(np.maximum(variance, _LEAST_NOISE))
     with warnings.catch_warnings():

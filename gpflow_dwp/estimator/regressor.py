@@ -181,8 +181,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         Where the scale of a column has doubled or halved by now, and of models whose output layer
         is no regression (noise that depends on the inputs, minibatches), a new model is fitted to
         all rows, as by ``fit``. Else depth, kernels and likelihood stay, and so do the
-        units. A single layer with Gaussian noise
-        or none is fitted anew, in less than a second. Other models start at the values that they
+        units. A single layer with Gaussian noise or none, or with a kernel for each output, is
+        fitted anew, in less than a second. Other models start at the values that they
         had, and take some gradient steps; inputs of the rows become inducing points as well, up to
         the number that there may be. Up to 120 rows a deep one whose kernel was a name is trained
         from the start as well, with six times the steps, and the better one of both is kept, by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import gpflow
@@ -79,6 +80,33 @@ class GaussianPosterior(NamedTuple):
     inverse: tf.Tensor
     log_ratio: tf.Tensor
     inverse_root: tf.Tensor | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[GaussianPosterior]) -> GaussianPosterior:
+        """That of all functions, of those of each, which have kernels of their own."""
+        weights, inverses, log_ratios, roots = zip(*parts, strict=True)
+        return cls(
+            tf.concat(weights, axis=-1),
+            tf.stack(inverses, axis=1),
+            tf.add_n(log_ratios),
+            None if roots[0] is None else tf.stack(roots, axis=1),
+        )
+
+    @property
+    def parts(self) -> list[GaussianPosterior]:
+        """That of each function, where they have kernels of their own; else all in one."""
+        if self.inverse.shape.rank == 3:
+            return [self]
+        root = self.inverse_root
+        return [
+            GaussianPosterior(
+                self.weights[..., i : i + 1],
+                self.inverse[:, i],
+                self.log_ratio,
+                None if root is None else root[:, i],
+            )
+            for i in range(self.inverse.shape[1])
+        ]
 
 
 class Layer(gpflow.Module, abc.ABC):
@@ -254,6 +282,13 @@ class OutputLayer(_KernelLayer):
             )
         self.mean_function = mean_function
 
+    def _check_number_of_kernels(self, num_functions: int) -> None:
+        if isinstance(self.kernel, MultioutputKernel) and len(self.kernels) != num_functions:
+            raise ValueError(
+                f"kernel must hold a kernel for each of {num_functions} functions, got "
+                f"{len(self.kernels)}."
+            )
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Those of several functions that have kernels of their own, [L]; else the only one."""
@@ -280,7 +315,7 @@ class OutputLayer(_KernelLayer):
     @abc.abstractmethod
     @check_shapes(
         "covariance: [S, functions..., M, M]",
-        "cross: [S, M, C]",
+        "cross: [S, functions..., M, C]",
         "targets: [C, Q]",
         "return.weights: [S, M, L]",
         "return.inverse: [S, functions..., M, M]",
@@ -296,8 +331,9 @@ class OutputLayer(_KernelLayer):
 
         :param covariance: Covariance at the inducing points, K_ii, [S, M, M], or [S, L, M, M] of
             several kernels.
-        :param cross: K_ic, [S, M, C], between inducing points and the layer's own ``inputs``, at
-            what is expected of these given the Gram matrices below; None where it has none.
+        :param cross: K_ic, [S, M, C], or [S, L, M, C] of several kernels, between inducing points
+            and the layer's own ``inputs``, at what is expected of these given the Gram matrices
+            below; None where it has none.
         :param targets: What was observed at the layer's ``inputs``, on the scale of f and less its
             mean function; None for the observations of its :attr:`rows` as they are, or where it
             has none.
@@ -320,14 +356,10 @@ class OutputLayer(_KernelLayer):
             axis of L where functions do not share them.
         """
         if blocks.it.shape.rank == 4:
-            moments = []
-            for i in range(len(self.kernels)):
-                root = None if draw.inverse_root is None else draw.inverse_root[:, i]
-                part = GaussianPosterior(
-                    draw.weights[..., i : i + 1], draw.inverse[:, i], draw.log_ratio, root
-                )
-                own = TargetBlocks(blocks.it[:, i], blocks.tt[:, i])
-                moments.append(self.condition(part, own))
+            moments = [
+                self.condition(part, TargetBlocks(blocks.it[:, i], blocks.tt[:, i]))
+                for i, part in enumerate(draw.parts)
+            ]
             means, covariances = zip(*moments, strict=True)
             return tf.concat(means, axis=-1), tf.stack(covariances, axis=1)
         if blocks.are_single:

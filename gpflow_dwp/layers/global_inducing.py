@@ -71,11 +71,6 @@ class GlobalInducingGPLayer(OutputLayer):
         rows, num_functions = kernel.W.shape if is_mixture else (num_outputs, num_outputs)
         if rows != num_outputs:
             raise ValueError(f"kernel must have a W of {num_outputs} rows, got {rows}.")
-        if isinstance(kernel, self.takes_kernels) and len(kernel.kernels) != num_functions:
-            raise ValueError(
-                f"kernel must hold a kernel for each of {num_functions} functions, got "
-                f"{len(kernel.kernels)}."
-            )
         pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)
         if pseudo_targets.shape[1] != num_functions:
             raise ValueError(
@@ -83,6 +78,7 @@ class GlobalInducingGPLayer(OutputLayer):
                 f"{list(pseudo_targets.shape)}."
             )
         super().__init__(kernel, len(pseudo_targets), mean_function)
+        self._check_number_of_kernels(num_functions)
         self.mixing = kernel.W if is_mixture else None
         self.num_outputs = num_outputs
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
@@ -102,24 +98,21 @@ class GlobalInducingGPLayer(OutputLayer):
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
     ) -> GaussianPosterior:
-        tril, targets_here = (
+        tril, own = (
             tf.cast(each, covariance.dtype) for each in (self.precision_tril, self.pseudo_targets)
         )
+
+        def infer(covariance: tf.Tensor, columns: tf.Tensor) -> GaussianPosterior:
+            root, weights, kl = pseudo_target_posterior(covariance, tril, columns)
+            inverse = tf.matmul(root, root, transpose_a=True)
+            return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
+
         if covariance.shape.rank == 3:
-            root, weights, kl = pseudo_target_posterior(covariance, tril, targets_here)
-        else:
-            columns = tf.split(targets_here, len(self.kernels), axis=1)
-            roots, of_columns, divergences = zip(
-                *(
-                    pseudo_target_posterior(covariance[:, index], tril, column)
-                    for index, column in enumerate(columns)
-                ),
-                strict=True,
-            )
-            root, weights = tf.stack(roots, axis=1), tf.concat(of_columns, axis=-1)
-            kl = tf.add_n(divergences)
-        inverse = tf.matmul(root, root, transpose_a=True)
-        return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
+            return infer(covariance, own)
+        columns = tf.split(own, len(self.kernels), axis=1)
+        return GaussianPosterior.joined(
+            [infer(covariance[:, i], column) for i, column in enumerate(columns)]
+        )
 
 
 def pseudo_target_parameters(

@@ -158,6 +158,8 @@ def _targets_of(output: OutputLayer, warp: Warp | None) -> tf.Tensor:
         raise ValueError("output must have rows, as a regression on data has.")
     X, Y = output.rows
     targets = tf.cast(Y, _ACCURATE)
+    # What is missing counts for nothing, but would make gradients NaN.
+    targets = tf.where(tf.math.is_nan(targets), tf.zeros_like(targets), targets)
     if warp is not None:
         targets = warp.forward(targets)
     if output.mean_function is not None:
@@ -211,7 +213,8 @@ def regression_blocks(
     Parameters as for :func:`sample_inducing_path`.
 
     :return: K of the inducing points, [S, M, M], C between them and the N data, [S, M, N], the
-        data's variances, [S, N], and observations, [N, Q].
+        data's variances, [S, N], behind an axis of functions where these have kernels of their own;
+        and observations, [N, Q], 0 where they are missing.
     """
     points = tf.convert_to_tensor(points)
     path = sample_inducing_path(hidden, output, points, num_samples, seed, warp)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.functions import MeanFunction
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, SeparateIndependent
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array
@@ -37,6 +37,7 @@ __all__ = ["RegressionGPLayer", "RowsGPLayer"]
 # Rounding of variances that Φ explains grows as the inverse of the jitter, that by its root as the
 # root of this: below so much jitter the latter is worth its time.
 _LEAST_FOR_INVERSE = 1e-9
+_NOISE_VARIANCE = float(np.exp(-4.0))
 
 
 class RowsGPLayer(OutputLayer):
@@ -47,6 +48,7 @@ class RowsGPLayer(OutputLayer):
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
+        A number, or where functions have kernels of their own one for each, [Q].
     :param weights: How often each row counts, [N]; None for once. A row of weight r is one of
         precision r/σ².
     :param precisions: Where what each row's precision is multiplied by starts, [N], which is
@@ -56,6 +58,7 @@ class RowsGPLayer(OutputLayer):
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
+    kept_as: ClassVar[dict[str, str]] = {"targets": "observed"}
     inputs: Parameter
 
     def __init__(
@@ -64,27 +67,41 @@ class RowsGPLayer(OutputLayer):
         num_inducing: int,
         inputs: npt.NDArray[np.float64] | tf.Tensor,
         targets: npt.NDArray[np.float64] | tf.Tensor,
-        noise_variance: float,
+        noise_variance: float | npt.NDArray[np.float64],
         weights: npt.NDArray[np.float64] | tf.Tensor | None,
         precisions: npt.NDArray[np.float64] | tf.Tensor | None,
         mean_function: MeanFunction | None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        X, Y = _check_rows("inputs", inputs, "targets", targets)
-        check_positive(noise_variance=noise_variance)
+        has_several = isinstance(kernel, self.takes_kernels)
+        X, Y = _check_rows("inputs", inputs, "targets", targets, may_miss=has_several)
+        if has_several and np.ndim(noise_variance) == 0:
+            noise_variance = np.full(Y.shape[1], noise_variance)
+        check_positive(size=Y.shape[1] if has_several else None, noise_variance=noise_variance)
         if precisions is not None:
             check_positive(size=len(X), precisions=precisions)
         super().__init__(kernel, num_inducing, mean_function)
-        self.inputs, self.targets = _any_length(X), _any_length(Y)
+        # GPflow's parameters cannot be NaN.
+        self.inputs, self.targets = _any_length(X), _any_length(np.nan_to_num(Y))
+        self.missing = _any_length(np.isnan(Y).astype(X.dtype)) if has_several else None
         self.num_outputs = Y.shape[1]
         self.weights = None if weights is None else _any_length(check_weights(weights, len(X)))
         self.precisions = None if precisions is None else _positive(precisions)
-        self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
+        self._check_number_of_kernels(self.num_outputs)
+        self.noise_variance = _positive(noise_variance)
 
     @property
     def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The data: ``inputs`` and ``targets``."""
-        return tf.convert_to_tensor(self.inputs), tf.convert_to_tensor(self.targets)
+        """The data: ``inputs`` and ``targets``, NaN where they are missing."""
+        return tf.convert_to_tensor(self.inputs), self.observed
+
+    @property
+    def observed(self) -> tf.Tensor:
+        """The targets, [N, Q], NaN where they are missing."""
+        targets = tf.convert_to_tensor(self.targets)
+        if self.missing is None:
+            return targets
+        return tf.where(self.missing > 0.0, tf.constant(np.nan, targets.dtype), targets)
 
     def set_rows(self, X: tf.Tensor, Y: tf.Tensor, weights: tf.Tensor | None = None) -> None:
         """Make the posterior a regression on other data, as many as they are.
@@ -97,14 +114,17 @@ class RowsGPLayer(OutputLayer):
         :raises ValueError: If they are not two finite matrices of one length, with D and Q columns,
             or weights are not N numbers from 0.
         """
-        inputs, targets = _check_rows("X", X, "Y", Y)
+        may_miss = isinstance(self.kernel, self.takes_kernels)
+        inputs, targets = _check_rows("X", X, "Y", Y, may_miss=may_miss)
         for name, part, old in (("X", inputs, self.inputs), ("Y", targets, self.targets)):
             if part.shape[1] != old.shape[1]:
                 raise ValueError(f"{name} must have {old.shape[1]} columns, got {part.shape[1]}.")
         if weights is not None:
             weights = check_weights(weights, len(inputs))
         self.inputs.assign(inputs)
-        self.targets.assign(targets)
+        self.targets.assign(np.nan_to_num(targets))
+        if self.missing is not None:
+            self.missing.assign(np.isnan(targets).astype(inputs.dtype))
         if self.precisions is not None:
             was_trained = self.precisions.trainable
             self.precisions = _positive(np.ones(len(inputs)))
@@ -139,12 +159,16 @@ class RegressionGPLayer(RowsGPLayer):
 
     :func:`gpflow_dwp.linalg.regression_posterior` computes it, and its divergence from the prior.
 
+    Functions have kernels of their own by GPflow's ``SeparateIndependent``. Each has a σ² of its
+    own, then, and targets may be missing: a NaN counts as a row of no weight.
+
     Parameters and errors but for one are those of :class:`RowsGPLayer`.
 
     :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
         ``default_jitter()`` when the layer is made.
     """
 
+    takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent,)
     papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
 
     def __init__(
@@ -154,7 +178,7 @@ class RegressionGPLayer(RowsGPLayer):
         inputs: npt.NDArray[np.float64] | tf.Tensor,
         targets: npt.NDArray[np.float64] | tf.Tensor,
         *,
-        noise_variance: float = np.exp(-4.0),
+        noise_variance: float | npt.NDArray[np.float64] = _NOISE_VARIANCE,
         weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
         precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
         jitter: float | None = None,
@@ -191,13 +215,32 @@ class RegressionGPLayer(RowsGPLayer):
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
         targets = tf.cast(self.targets if targets is None else targets, dtype)
-        factors = self.factors(dtype)
+        factors, precision = self.factors(dtype), 1.0 / tf.cast(self.noise_variance, dtype)
+        if covariance.shape.rank == 3:
+            return self._infer(covariance, cross, targets, factors, precision)
+        is_seen = 1.0 - tf.cast(self.missing, dtype)
+        factors = is_seen if factors is None else is_seen * factors[:, None]
+        return GaussianPosterior.joined(
+            [
+                self._infer(covariance[:, i], cross[:, i], column, factors[:, i], precision[i])
+                for i, column in enumerate(tf.split(targets, len(self.kernels), axis=1))
+            ]
+        )
+
+    def _infer(
+        self,
+        covariance: tf.Tensor,
+        cross: tf.Tensor,
+        targets: tf.Tensor,
+        factors: tf.Tensor | None,
+        precision: tf.Tensor,
+    ) -> GaussianPosterior:
+        """That of functions that share a kernel; precisions of rows are multiplied by factors."""
         if factors is not None:
             roots = tf.sqrt(factors)
             cross, targets = cross * roots, targets * roots[:, None]
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
-        precision = 1.0 / tf.cast(self.noise_variance, dtype)
         inverse, weights, kl = regression_posterior(prior, cross, targets, precision)
         root = None
         if self.jitter < _LEAST_FOR_INVERSE:
@@ -217,8 +260,13 @@ def _inverse_root(tril: tf.Tensor, cross: tf.Tensor, precision: tf.Tensor) -> tf
     return tf.sqrt(precision) * tf.linalg.triangular_solve(inner, smoother)
 
 
-def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:
-    rows = [check_matrix(inputs_name, inputs), check_matrix(targets_name, targets)]
+def _check_rows(
+    inputs_name: str, inputs: Any, targets_name: str, targets: Any, *, may_miss: bool
+) -> list[Array]:
+    rows = [
+        check_matrix(inputs_name, inputs),
+        check_matrix(targets_name, targets, may_miss=may_miss),
+    ]
     if len(rows[0]) != len(rows[1]):
         raise ValueError(
             f"{inputs_name} and {targets_name} must be two matrices of one length, got shapes "
@@ -227,7 +275,7 @@ def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) 
     return rows
 
 
-def _positive(values: npt.NDArray[np.float64] | tf.Tensor) -> Parameter:
+def _positive(values: npt.NDArray[np.float64] | tf.Tensor | float) -> Parameter:
     return Parameter(values, dtype=default_float(), transform=positive(base="exp"))
 
 

@@ -44,8 +44,9 @@ class Architecture:
         where they start, [M, D], whatever ``num_inducing`` says.
     :param kernel: A name in :data:`KERNELS`, with one lengthscale per input in the first layer
         and one in all others; a kernel, of which each layer gets a copy; or ``depth`` names and
-        kernels, bottom first. The last may be GPflow's ``LinearCoregionalization``, whose outputs
-        are mixtures of independent functions, and so correlated.
+        kernels, bottom first. The last may be GPflow's ``SeparateIndependent``, of a kernel for
+        each output, or ``LinearCoregionalization``, whose outputs are mixtures of independent
+        functions, and so correlated.
     :param mean_function: m(x), added to the output layer's functions: GPflow's ``Constant`` or
         ``Linear``, say, with what it takes for D inputs and Q functions. None for zero.
     :param likelihood: Any of GPflow's or ours, or the name of one whose noise starts at a standard
@@ -62,8 +63,8 @@ class Architecture:
         layers once more. It reaches a higher bound in far fewer steps. "nearest_neighbours": each
         row is predicted from the 50 nearest (:class:`NearestNeighbourGPLayer`), which sees what
         inducing points are too few for. None for what
-        :func:`suitable_output` says, and the former where observations are missing or functions
-        mixed.
+        :func:`suitable_output` says, and the first where functions are mixed, or observations are
+        missing and outputs share a kernel.
     :param num_samples: Number of draws in each training step, S; None for 2, and for 10 by the
         papers. More draws make steps dearer and less noisy.
     :param jitter: Added to the diagonals that are factorised, relative to their means; None for

@@ -9,7 +9,7 @@ import gpflow
 import numpy as np
 import numpy.typing as npt
 from gpflow.functions import MeanFunction
-from gpflow.kernels import Kernel, LinearCoregionalization, MultioutputKernel
+from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 
@@ -189,6 +189,8 @@ def _against_regression(
     if not is_known(likelihood, gpflow.likelihoods.Gaussian):
         return f"for a likelihood that is not Gaussian ({type(likelihood).__name__})"
     kernels = kernel if isinstance(kernel, Sequence) else [kernel]
-    if any(isinstance(each, MultioutputKernel) for each in kernels):
-        return "where functions have kernels of their own"
-    return "where observations are missing" if np.isnan(Y).any() else ""
+    if any(isinstance(each, LinearCoregionalization) for each in kernels):
+        return "where outputs are mixtures of functions"
+    if np.isnan(Y).any() and not isinstance(kernels[-1], SeparateIndependent):
+        return "where observations are missing and outputs share a kernel"
+    return ""

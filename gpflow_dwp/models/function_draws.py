@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 from gpflow.utilities import to_default_float
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.kernels import gram_K_cross, sample_random_functions
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions
@@ -80,6 +80,16 @@ class _UpdateByNeighbours(NamedTuple):
         return self.prior(values) + tf.reduce_sum(weights[..., None] * near, axis=2)
 
 
+class _Several(NamedTuple):
+    """Functions with kernels of their own."""
+
+    functions: tuple[_Update, ...]
+
+    def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
+        found = [function(values, are_inputs=are_inputs) for function in self.functions]
+        return tf.concat(found, axis=-1)
+
+
 class FunctionDraws:
     """S draws of the latent functions from a model's posterior, each a function in closed form.
 
@@ -131,37 +141,43 @@ class FunctionDraws:
         by_rows = isinstance(path.output, RowsPosterior)
         num_functions = path.output.targets if by_rows else path.output.weights
         widths = [path.points.shape[-1], *widths, num_functions.shape[-1]]
+        kernels = [*(layer.kernel for layer in hidden), *output.kernels]
         seeds = split_seed(prior_seed, len(model.layers))
+        seeds[-1:] = _seeds(seeds[-1], len(output.kernels))
+        widths[-1:] = [widths[-1] // len(output.kernels)] * len(output.kernels)
         priors = [
             sample_random_functions(
-                kernel_in_dtype(layer.kernel, _ACCURATE),
-                *widths[index : index + 2],
+                kernel_in_dtype(kernel, _ACCURATE),
+                widths[min(index, len(hidden))],
+                widths[index + 1],
                 num_samples=num_samples,
                 num_features=num_features,
                 seed=seeds[index],
             )
-            for index, layer in enumerate((*hidden, output))
+            for index, kernel in enumerate(kernels)
         ]
-        updates: list[_Update | _UpdateByNeighbours] = []
+        updates: list[_Update | _UpdateByNeighbours | _Several] = []
 
-        def add(points: tf.Tensor, values: tf.Tensor, tril: tf.Tensor, scale: tf.Tensor) -> None:
+        def corrected(
+            own: RandomFunctions, points: tf.Tensor, values: tf.Tensor, tril: tf.Tensor, scale: Any
+        ) -> _Update:
             """Functions of covariance L Lᵀ at the points, where they have these values."""
-            own = priors[len(updates)]
             # Below an output that conditions on rows, functions are what they are expected to be.
             prior = None if by_rows else own
             start = 0.0 if prior is None else prior(points)
             tril = tf.broadcast_to(tril, [num_samples, *tril.shape[1:]])
             coefficients = tf.linalg.cholesky_solve(tril, values / scale - start)
-            updates.append(_Update(prior, own.kernel, points, coefficients, scale))
+            return _Update(prior, own.kernel, points, coefficients, scale)
 
         points = tf.cast(path.points, _ACCURATE)[None]
-        for layer, draw, width in zip(hidden, path.hidden, widths[1:-1], strict=True):
-            missing = width - draw.features.shape[-1]  # columns that are zero there
+        for index, (layer, draw) in enumerate(zip(hidden, path.hidden, strict=True)):
+            missing = widths[index + 1] - draw.features.shape[-1]  # columns that are zero there
             features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing]])
-            add(points, features, draw.below.tril, layer.scales(_ACCURATE))
+            scales = layer.scales(_ACCURATE)
+            updates.append(corrected(priors[index], points, features, draw.below.tril, scales))
             points = features
         self._updates, self.num_samples = updates, num_samples
-        self._mean_function = output.mean_function
+        self._mean_function, self._mixing = output.mean_function, output.mixing
         if isinstance(path.output, RowsPosterior):
             features = self._features(tf.cast(output.inputs, _ACCURATE)[None])
             rows = output.infer_rows(features, path.output.targets)
@@ -170,13 +186,19 @@ class FunctionDraws:
             residuals = rows.targets - priors[-1](features) - noise
             updates.append(_UpdateByNeighbours(priors[-1], output, rows, residuals))
             return
-        covariance = _cross(priors[-1].kernel, points, points, are_inputs=not hidden)
-        jitter = relative_jitter(covariance, _JITTER)
-        tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
-        mean, remaining = output.condition(path.output, TargetBlocks(covariance, covariance))
-        root = factorise(remaining, jitter, name="the functions' covariance").tril
-        noise = normal([num_samples, *mean.shape[1:]], noise_seed, _ACCURATE)
-        add(points, mean + tf.matmul(root, noise), tril, tf.ones([], _ACCURATE))
+        found, of_noise = [], _seeds(noise_seed, len(output.kernels))
+        for prior, part, each in zip(
+            priors[len(hidden) :], path.output.parts, of_noise, strict=True
+        ):
+            covariance = _cross(prior.kernel, points, points, are_inputs=not hidden)
+            jitter = relative_jitter(covariance, _JITTER)
+            tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
+            mean, remaining = output.condition(part, TargetBlocks(covariance, covariance))
+            root = factorise(remaining, jitter, name="the functions' covariance").tril
+            noise = normal([num_samples, *mean.shape[1:]], each, _ACCURATE)
+            values = mean + tf.matmul(root, noise)
+            found.append(corrected(prior, points, values, tril, tf.ones([], _ACCURATE)))
+        updates.append(_Several(tuple(found)) if len(found) > 1 else found[0])
 
     @tf.autograph.experimental.do_not_convert
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
@@ -189,7 +211,10 @@ class FunctionDraws:
         points = to_default_float(X)
         values = tf.cast(points, _ACCURATE)
         values = values[None] if points.shape.rank == 2 else values
-        values = to_default_float(self._features(values))
+        values = self._features(values)
+        if self._mixing is not None:
+            values = tf.matmul(values, tf.cast(self._mixing, _ACCURATE), transpose_b=True)
+        values = to_default_float(values)
         return values if self._mean_function is None else values + self._mean_function(points)
 
     def _features(self, values: tf.Tensor) -> tf.Tensor:
@@ -197,6 +222,10 @@ class FunctionDraws:
         for index, update in enumerate(self._updates):
             values = update(values, are_inputs=index == 0)
         return values
+
+
+def _seeds(seed: Seed, num: int) -> list[Seed]:
+    return [seed] if num == 1 else split_seed(seed, num)
 
 
 def _cross(kernel: Kernel, points: tf.Tensor, X: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:

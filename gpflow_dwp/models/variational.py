@@ -193,7 +193,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             )
         of_one = tf.ones([num_rows], batch.X.dtype)
         same = [
-            np.array_equal(of_one if own is None else own, of_one if given is None else given)
+            np.array_equal(
+                of_one if own is None else own, of_one if given is None else given, equal_nan=True
+            )
             for own, given in zip(self.rows or (), batch, strict=False)
         ]
         if not all(same):

@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
     """A model that was tried.
 
     :param depth: GP layers of the equivalent deep GP.
-    :param kernel: Name of the layers' kernels.
+    :param kernel: Name of the layers' kernels; "SeparateIndependent" where each output has its own.
     :param ard: Whether each input has a lengthscale of its own.
     :param likelihood: Name of its likelihood.
     :param width: Degrees of freedom of its Wishart layers, ν; None without any.

@@ -40,7 +40,7 @@ class Choice:
         a squared exponential, Matérn 5/2 or 3/2, with or without a lengthscale for each input, a
         sum of functions of single inputs (:func:`gpflow_dwp.kernels.additive_kernel`), and
         without noise a separable Matérn 5/2 in a single layer, or the first of them for a
-        likelihood that is given.
+        likelihood that is given. Of several outputs each may have one of its own.
     :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
@@ -99,6 +99,11 @@ class Choice:
                 '"noise_free", got an object.'
             )
         check_choice(get_args(Effort), effort=self.effort)
+
+    @property
+    def most_iterations(self) -> int:
+        """Of L-BFGS in single layers."""
+        return 100 if self.num_steps is None else self.num_steps
 
     @property
     def of_models(self) -> dict[str, Any]:

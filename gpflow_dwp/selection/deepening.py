@@ -15,7 +15,7 @@ __all__ = ["make_nearly_linear", "start_at", "start_at_smaller"]
 # nats, and the more the deeper the model.
 _STRETCH = 3.0
 # A regression is on the data of its own model.
-_DATA = ("inputs", "targets", "weights")
+_DATA = ("inputs", "targets", "missing", "weights")
 
 
 def start_at(model: DeepKernelProcess, shallower: DeepKernelProcess) -> None:

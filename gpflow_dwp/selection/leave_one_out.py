@@ -160,15 +160,29 @@ def leave_one_out(
             warp_of(model.likelihood),
         )
     )
-    X = output.inputs.numpy()
-    tau = np.full(len(X), 1.0 / float(output.noise_variance.numpy()))
+    X, is_seen = output.inputs.numpy(), np.isfinite(output.observed.numpy())
+    tau = is_seen / output.noise_variance.numpy()
     for factor in (output.weights, output.precisions):
         if factor is not None:
-            tau = tau * factor.numpy()
+            tau = tau * factor.numpy()[:, None]
+    parts = [(K, C, diagonal, targets, tau[:, 0])]
+    if K.ndim == 4:
+        columns = targets.T[..., None], tau.T
+        parts = list(zip(*(np.moveaxis(e, 1, 0) for e in (K, C, diagonal)), *columns, strict=True))
+    moments = [_left_out(output.jitter, *part) for part in parts]
+    mean, variance = (np.concatenate(each, axis=-1) for each in zip(*moments, strict=True))
+    if output.mean_function is not None:
+        mean = mean + output.mean_function(X).numpy()
+    return _observed(model.likelihood, X, mean, variance)
+
+
+def _left_out(
+    jitter: float, K: Array, C: Array, diagonal: Array, targets: Array, tau: Array
+) -> tuple[Array, Array]:
+    """Means and variances of functions that share a kernel, [S, N, Q], each row left out."""
     means, variances = [], []
     for K_s, C_s, k_s in zip(K, C, diagonal, strict=True):
-        jitter = output.jitter * np.mean(np.diagonal(K_s))
-        A = _whitened(K_s + jitter * np.eye(len(K_s)), C_s)
+        A = _whitened(K_s + jitter * np.mean(np.diagonal(K_s)) * np.eye(len(K_s)), C_s)
         U = _whitened(np.eye(len(A)) + (A * tau) @ A.T, A)
         h = np.sum(U * U, axis=0)
         mean = U.T @ (U @ (tau[:, None] * targets))
@@ -176,10 +190,7 @@ def leave_one_out(
         means.append((mean - (tau * h)[:, None] * targets) / left[:, None])
         residual = np.maximum(k_s - np.sum(A * A, axis=0), 0.0)
         variances.append((h / left + residual)[:, None].repeat(targets.shape[1], 1))
-    mean = np.stack(means)
-    if output.mean_function is not None:
-        mean = mean + output.mean_function(X).numpy()
-    return _observed(model.likelihood, X, mean, np.stack(variances))
+    return np.stack(means), np.stack(variances)
 
 
 def leave_one_out_of_heteroskedastic(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from gpflow.likelihoods import Likelihood
@@ -21,6 +22,7 @@ from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_au
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.observations import is_recorded_finely
+from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, num_lengthscales
@@ -71,7 +73,7 @@ class Search:
             Y,
             weights,
             trainer.steps,
-            100 if choice.num_steps is None else choice.num_steps,
+            choice.most_iterations,
             trainer.seed,
             likelihood == "noise_free",
             self._record_start,
@@ -92,10 +94,15 @@ class Search:
         )
         may_vary = likelihood == "auto" and choice.output != "regression" and is_whole.all()
         if not self._has_leave_one_out:
-            return self.by_bound(start, heteroskedastic if may_vary else None)
+            return self.by_bound(start, heteroskedastic if may_vary else None, plain)
         deepest = _DEEPEST[choice.effort] if depth == "auto" else int(depth)
         best = single = self._single(start) if depth in (1, "auto") else None
         reason = "A single layer was asked for." if depth == 1 else "Only single layers were tried."
+        if single is not None and may_have_own_kernels(self.trainer):
+            best = self._with_own_kernels(plain, start, single)
+            if best is not single:
+                reason = _compared("A kernel for each output", "better than", best, single)
+                single = best
         if deepest > 1:
             starts = plain if likelihood in ("auto", "gaussian", "noise_free") else [start]
             best, reason = self._deepen(single, starts)
@@ -114,7 +121,22 @@ class Search:
 
     @property
     def _has_leave_one_out(self) -> bool:
-        return self.choice.batch_size is None and self.choice.output != "pseudo_targets"
+        is_regression = self.choice.output != "pseudo_targets" and not self.trainer.has_missing
+        return self.choice.batch_size is None and is_regression
+
+    def _with_own_kernels(self, plain: Sequence[Start], shared: Start, best: _Found) -> _Found:
+        """The better one of a model with one kernel and one with a kernel for each output.
+
+        Scores are not enough: more parameters are fitted to the rows that they are of.
+        """
+        began = time.perf_counter()
+        model, history, start = model_of_outputs(self.trainer, plain, shared)
+        other = self._found(model, history, start, began)
+        gain = other.candidate.elbo - best.candidate.elbo
+        if not gain > criterion(model) - criterion(best.model):
+            return best
+        have_scores = other.scores is not None and best.scores is not None
+        return best if have_scores and not is_better(_of(other), _of(best)) else other
 
     def _single(self, start: Start) -> _Found:
         """Fit a single layer to all rows."""
@@ -185,8 +207,13 @@ class Search:
             best, trial = found, last
         return best, reason
 
-    def by_bound(self, start: Start, heteroskedastic: Start | None = None) -> Selection:
-        """Choose among depths, and noise, by the bound."""
+    def by_bound(
+        self,
+        start: Start,
+        heteroskedastic: Start | None = None,
+        plain: Sequence[Start] = (),
+    ) -> Selection:
+        """Choose among depths, kernels of outputs, and noise, by the bound."""
         depth = self.choice.depth
         first = 1 if depth == "auto" else int(depth)
         best = self._trained(start, first)
@@ -195,6 +222,10 @@ class Search:
         reason = f"Depth {depth} was asked for."
         if depth == "auto":
             reason = "No other model that was tried has a higher bound."
+        if plain and first == 1 and may_have_own_kernels(self.trainer):
+            before, best = best, self._with_own_kernels(plain, start, best)
+            if best is not before:
+                reason = "A kernel for each output has a higher bound than one for all."
         if heteroskedastic is not None and first == 1:
             before, best = best, self._compare_bounds(best, heteroskedastic)
             if best is not before:

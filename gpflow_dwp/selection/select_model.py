@@ -42,6 +42,9 @@ def select_model(
     a warp, and Student's noise, if each row is predicted from all others no worse than with plain
     Gaussian noise, by CRPS in the unit of the observations.
 
+    Of two to ten outputs each gets a kernel and noise of its own, if the evidence is higher by
+    Schwarz's criterion, and leave-one-out scores are better.
+
     Then depth gets a trial. Deep candidates start plain, without a warp and with Gaussian noise,
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where
     there are fewer inputs, their number, too; above 120 rows in the better kernel alone. They are
@@ -59,7 +62,7 @@ def select_model(
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
         less than once. Where some are missing, single layers start from the rows that have all,
-        and models with pseudo-targets are compared by their bounds.
+        or with a kernel for each output from those that have it, and bounds are compared.
     :param validation_data: Held-out rows, X [N, D] and Y [N, P], in the same units. Gradient
         steps end when their log density gets no better, and the best parameters are kept (see
         :class:`EarlyStopping`); it is judged 20 times in a run, once the annealing is over. L-BFGS
@@ -92,8 +95,6 @@ def select_model(
     given = likelihood if isinstance(likelihood, Likelihood) else None
     if choice.batch_size is None:
         choice = replace(choice, batch_size=rows_of_batches(len(X), given))
-    if np.isnan(Y).any():
-        choice = replace(choice, output="pseudo_targets")
     has_steps = given is None and likelihood != "noise_free"
     steps = recorded_steps(Y) if has_steps else np.zeros(Y.shape[1])
     trainer = Trainer(X, Y, weights, steps, choice, seed, progress, validation_data)

@@ -14,7 +14,6 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
@@ -34,7 +33,9 @@ from gpflow_dwp.selection.starts import (
     initial_kernel,
     noise_variance,
     num_lengthscales,
+    simpler_sums,
     single_layer_jitter,
+    with_one_scale,
 )
 
 __all__ = ["SingleLayers"]
@@ -131,7 +132,7 @@ class SingleLayers:
         if len(kernels) > 1 and num_inputs > 1:
             began = time.perf_counter()
             likelihood = copy.deepcopy(found[0].likelihood)
-            common = found[0]._replace(kernel=_with_one_scale(found[0]), likelihood=likelihood)
+            common = found[0]._replace(kernel=with_one_scale(found[0]), likelihood=likelihood)
             common = self._scored(self._fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
@@ -149,12 +150,10 @@ class SingleLayers:
         starts.sort(key=lambda start: -start.evidence)
         most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
         fitted = [self._fit(each, few, most) for each in starts[:_MOST_INITIALISATIONS]]
-        line, common = (self._fit(each, few, most) for each in _simpler(best_start(fitted)))
+        line, common = (self._fit(each, few, most) for each in simpler_sums(best_start(fitted)))
         sums = best_start([*fitted, line, common])
         sums = sums if sums is line else self._without_idle_parts(sums, few)
-        if len(few) < len(self._rows):
-            sums = self._fit(sums, self._rows, most)
-        sums = self._scored(sums, began)
+        sums = self._sum_of_rows(sums, began)
         best = joint[0]
         is_ahead = (
             sums.evidence > best.evidence
@@ -162,6 +161,20 @@ class SingleLayers:
             and (best.scores is None or _is_level(sums.scores, best.scores))
         )
         return [sums, *joint] if is_ahead else [*joint, sums]
+
+    def sum_from(self, sums: Start) -> Start:
+        """Fit a sum from one that was fitted to other observations."""
+        began, few = time.perf_counter(), self._order[:_ROWS_FOR_INITIALISATION]
+        sums = sums._replace(likelihood=copy.deepcopy(sums.likelihood))
+        sums = self._fit(sums, few, min(self.max_iterations, _ITERATIONS_OF_SUMS))
+        return self._sum_of_rows(self._without_idle_parts(sums, few), began)
+
+    def _sum_of_rows(self, sums: Start, began: float) -> Start:
+        """Fit it to all rows for choice, from few."""
+        if len(self._rows) > _ROWS_FOR_INITIALISATION:
+            most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
+            sums = self._fit(sums, self._rows, most)
+        return self._scored(sums, began)
 
     def _without_idle_parts(self, sums: Start, rows: Index) -> Start:
         """Leave out each function of a single input that the evidence does not miss."""
@@ -376,19 +389,3 @@ def _is_level(scores: RowScores, best: RowScores) -> bool:
     """Whether predictions do not object to what the evidence says."""
     is_as_dense = scores.mean.log_density > best.mean.log_density - _MOST_LOSS_OF_SUMS
     return is_as_dense and no_worse(scores.crps, best.crps)
-
-
-def _simpler(sums: Start) -> list[Start]:
-    """Of a sum a line, and all functions, with one lengthscale of all inputs jointly."""
-    found = []
-    for last in (2, None):
-        kernel = _with_one_scale(sums)[:last]
-        found.append(sums._replace(kernel=kernel, likelihood=copy.deepcopy(sums.likelihood)))
-    return found
-
-
-def _with_one_scale(start: Start) -> Parts:
-    """Its kernel, with one lengthscale of all inputs jointly."""
-    joint, *others = start.kernel
-    scale = np.exp(np.mean(np.log(joint.lengthscales)))
-    return joint._replace(lengthscales=scale), *others

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 from gpflow import default_float, default_jitter
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import Array
@@ -28,7 +28,9 @@ __all__ = [
     "initial_kernel",
     "noise_variance",
     "num_lengthscales",
+    "simpler_sums",
     "single_layer_jitter",
+    "with_one_scale",
     "with_own_noise",
 ]
 
@@ -116,6 +118,8 @@ def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     likelihood = copy.deepcopy(likelihood)
     if not isinstance(likelihood, Gaussian) or num_outputs == 1 or is_noise_free(likelihood):
         return likelihood
+    if np.ndim(tf.convert_to_tensor(likelihood.variance)):
+        return likelihood
     variance = np.full(num_outputs, noise_variance(likelihood))
     if isinstance(likelihood, WarpedStudentT):
         return positive_by_exp(WarpedStudentT(likelihood.warp, variance, likelihood.df))
@@ -132,7 +136,9 @@ def noise_variance(likelihood: Likelihood) -> float:
 
 
 def num_lengthscales(kernel: Kernel | Parts) -> int:
-    """How many lengthscales a kernel and its parts have."""
+    """How many lengthscales a kernel and its parts have; of several the one with most."""
+    if isinstance(kernel, MultioutputKernel):
+        return max(map(num_lengthscales, kernel.latent_kernels))
     parts = parts_of(kernel) if isinstance(kernel, Kernel) else kernel
     return sum(int(np.size(getattr(part, "lengthscales", ()))) for part in parts)
 
@@ -140,3 +146,19 @@ def num_lengthscales(kernel: Kernel | Parts) -> int:
 def best_start(starts: Iterable[Start]) -> Start:
     """The one with the highest evidence."""
     return max(starts, key=lambda start: start.evidence)
+
+
+def simpler_sums(sums: Start) -> list[Start]:
+    """Of a sum a line, and all functions, with one lengthscale of all inputs jointly."""
+    found = []
+    for last in (2, None):
+        kernel = with_one_scale(sums)[:last]
+        found.append(sums._replace(kernel=kernel, likelihood=copy.deepcopy(sums.likelihood)))
+    return found
+
+
+def with_one_scale(start: Start) -> Parts:
+    """Its kernel, with one lengthscale of all inputs jointly."""
+    joint, *others = start.kernel
+    scale = np.exp(np.mean(np.log(joint.lengthscales)))
+    return joint._replace(lengthscales=scale), *others

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from gpflow.base import RegressionData
+from gpflow.kernels import SeparateIndependent
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array, TrainingData
@@ -80,6 +81,11 @@ class Trainer:
         copies = are_copies(self.X, self.Y, self.steps)
         return np.where(copies, 0.0, 1.0) if copies.any() else None
 
+    @functools.cached_property
+    def has_missing(self) -> bool:
+        """Whether observations are missing."""
+        return bool(np.isnan(self.Y).any())
+
     def build(self, start: Start, depth: int, width: int | None = None) -> DeepWishartProcess:
         """Build a model of some depth with the kernel and likelihood of a single layer.
 
@@ -104,6 +110,8 @@ class Trainer:
         if num_inducing == "auto":
             num_inducing = self._num_inducing(start, depth)
         output = self.choice.output
+        if output is None and self.has_missing and start.name != SeparateIndependent.__name__:
+            output = "pseudo_targets"
         if output is None and depth == 1 and start.is_gaussian:
             output = "regression"  # It is fitted to all rows as fast as to some.
         if output is None:

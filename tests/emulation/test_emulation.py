@@ -350,6 +350,33 @@ def test_several_outputs_share_a_model() -> None:
         emulation.implausibility(fitted, x, [1.0, 2.0])
 
 
+def test_outputs_with_kernels_of_their_own_are_emulated_as_if_alone(tmp_path: Path) -> None:
+    """Catches kernels, noises or posteriors of outputs that change places, in any prediction."""
+    X = design(SQUARE, 25)
+    y = np.stack([hill(X), np.sin(3.0 * X[:, 1])], axis=1)
+    both = single_layer(X[:23], y[:23]).tell(X[23:], y[23:])
+    assert (
+        both.candidates_[-1].kernel
+        == "SeparateIndependent"
+        == type(both.model_.output_layer.kernel).__name__
+    )
+    both.save(tmp_path / "both")
+    both = DeepWishartRegressor.load(tmp_path / "both")
+    alone = [single_layer(X[:23], each[:23]).tell(X[23:], each[23:]) for each in y.T]
+    mean, std = both.predict(X[:4] + 0.1, return_std=True)
+    left_out = emulation.leave_one_out(both)
+    effects = emulation.main_effects(both, SQUARE, resolution=3, num_points=64)
+    for index, one in enumerate(alone):
+        own, own_std = one.predict(X[:4] + 0.1, return_std=True)
+        tolerance = {"rtol": 2e-2, "atol": 1e-2 * y[:, index].std()}
+        np.testing.assert_allclose(mean[:, index], own, **tolerance)
+        np.testing.assert_allclose(std[:, index], own_std, **tolerance)
+        found = emulation.leave_one_out(one)
+        np.testing.assert_allclose(left_out.std[:, index], found.std, **tolerance)
+        interval = emulation.main_effects(one, SQUARE, resolution=3, num_points=64).interval
+        np.testing.assert_allclose(effects.interval[..., index], interval, **tolerance)
+
+
 def test_a_kept_emulator_loads_and_predicts_the_same(tmp_path: Path) -> None:
     """Catches a format that is no longer read, other draws, and exports that need the package."""
     model = model_from_bytes((HERE / "kept_emulator.zip").read_bytes())

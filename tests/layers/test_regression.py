@@ -14,8 +14,11 @@ from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+    model_from_bytes,
+    model_to_bytes,
 )
 from gpflow_dwp.random import as_seed
+from gpflow_dwp.selection import leave_one_out
 
 M, C, Q, S = 4, 6, 2, 2
 NOISE = 0.3
@@ -103,6 +106,42 @@ def test_the_data_are_taken_at_their_expected_features(build) -> None:
         expected = output.infer_inducing(K, cross)
         np.testing.assert_allclose(path.output.weights[s], expected.weights[0], rtol=1e-6)
         np.testing.assert_allclose(path.output.log_ratio[s], expected.log_ratio[0], rtol=1e-6)
+
+
+def test_functions_with_kernels_of_their_own_are_processes_of_what_was_observed() -> None:
+    """Against GPflow's GPR of each; catches missing targets that count, and mixed up noises."""
+    X, Y = toy_data(num_outputs=3)
+    Y[:3, 0] = Y[6:, 2] = np.nan
+    kernels = [gpflow.kernels.Matern32(lengthscales=0.7 + i) for i in range(3)]
+    noise = np.array([0.1, 0.2, 0.05])
+    model = build_deep_wishart_process(
+        (X, Y),
+        1,
+        num_inducing=len(X),
+        kernel=[gpflow.kernels.SeparateIndependent(kernels)],
+        likelihood=gpflow.likelihoods.Gaussian(noise),
+        jitter=1e-10,
+    )
+    assert isinstance(model.output_layer, RegressionGPLayer)
+    model.output_layer.noise_variance.assign(noise)
+    model = model_from_bytes(model_to_bytes(model))
+    Xnew = toy_data(3, seed=5)[0]
+    mean, variance = model.predict_f(Xnew)
+    left_out, evidence = leave_one_out(model, 1), 0.0
+    for i, kernel in enumerate(kernels):
+        seen = ~np.isnan(Y[:, i])
+        rows = X[seen], Y[seen, i, None]
+        exact = gpflow.models.GPR(rows, kernel, noise_variance=noise[i])
+        evidence += exact.log_marginal_likelihood()
+        for ours, theirs in zip((mean, variance), exact.predict_f(Xnew), strict=True):
+            np.testing.assert_allclose(ours[:, i, None], theirs, atol=1e-6)
+        others = gpflow.models.GPR(
+            (rows[0][1:], rows[1][1:]), kernel, noise_variance=noise[i]
+        ).predict_y(rows[0][:1])
+        row = np.flatnonzero(seen)[0]
+        found = left_out.mean()[row, i], left_out.variance()[row, i]
+        np.testing.assert_allclose(found, np.ravel(others), atol=1e-6)
+    np.testing.assert_allclose(model.elbo((X, Y)), evidence, rtol=1e-6)
 
 
 @pytest.mark.parametrize("trained", [True, False])

@@ -21,6 +21,7 @@ from gpflow_dwp.models import (
 DATA = toy_data(num_outputs=2)
 XNEW = toy_data(4, seed=5)[0]
 MANY = 6_000
+PAIR = [gpflow.kernels.Matern32(lengthscales=0.7), gpflow.kernels.RBF(variance=1.3)]
 
 
 @pytest.mark.parametrize(
@@ -30,10 +31,12 @@ MANY = 6_000
         {"depth": 3, "width": 7},
         {"depth": 2, "build": build_deep_gaussian_process, "width": 3, "hidden_ard": True},
         {"depth": 2, "output": "regression"},
+        {"depth": 1, "kernel": [gpflow.kernels.SeparateIndependent(PAIR)]},
+        {"depth": 1, "kernel": [gpflow.kernels.LinearCoregionalization(PAIR, W=[[1, 0], [2, 1]])]},
         {"depth": 1, "output": "nearest_neighbours"},
         {"depth": 2, "output": "nearest_neighbours"},
     ],
-    ids=["singular", "wide", "deep_gp", "regression", "neighbours", "deep_neighbours"],
+    ids=["singular", "wide", "deep_gp", "regression", "several", "mixed", "near", "deep_near"],
 )
 def test_moments_are_those_of_exact_draws(arguments: dict[str, Any]) -> None:
     model = tiny_model(data=DATA, **arguments)
@@ -93,6 +96,3 @@ def test_bad_arguments_are_refused() -> None:
     model.layers[0].kernel = gpflow.kernels.Polynomial()
     with pytest.raises(UnsupportedKernelError, match="not from Polynomial"):
         FunctionDraws(model, 1)
-    several = gpflow.kernels.SeparateIndependent([gpflow.kernels.RBF(), gpflow.kernels.RBF()])
-    with pytest.raises(UnsupportedKernelError, match="not from SeparateIndependent"):
-        FunctionDraws(tiny_model(1, data=DATA, kernel=[several]), 1)

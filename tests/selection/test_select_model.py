@@ -211,6 +211,39 @@ def test_outputs_have_noises_of_their_own() -> None:
     assert first < second
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_outputs_of_different_inputs_have_kernels_of_their_own(missing: bool) -> None:
+    """Catches one kernel for outputs of different inputs: errors are six to ten times as large."""
+    rng = np.random.default_rng(10)
+    points = rng.uniform(-1.7, 1.7, (100, 3))
+    truth = np.stack([np.sin(4.0 * points[:, 0]), points[:, 1] ** 2, points[:, 2]], axis=1)
+    seen = truth[:60] + 0.05 * rng.standard_normal((60, 3))
+    if missing:
+        seen[:20, 0] = seen[20:30, 2] = np.nan
+    settings = {**SHORT, "likelihood": "gaussian", "kernel": "SquaredExponential"}
+    selection = select_model((points[:60], seen), effort="quick", **settings)
+
+    assert (selection.best.kernel, selection.best.ard) == ("SeparateIndependent", True)
+    assert selection.reason.startswith("A kernel for each output")
+    model = selection.model
+    np.testing.assert_allclose(selection.best.elbo, model.elbo((points[:60], seen)), rtol=1e-3)
+    error = np.sqrt(np.mean(np.square(model.predict_f(points[60:])[0] - truth[60:]), axis=0))
+    assert np.all(error < [0.3, 0.1, 0.1])
+
+
+def test_outputs_that_are_alike_share_a_kernel() -> None:
+    """Catches parameters of many kernels that cost nothing."""
+    rng = np.random.default_rng(10)
+    points = rng.uniform(-1.7, 1.7, (25, 2))
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=[0.7, 1.5])
+    root = np.linalg.cholesky(kernel(points) + 1e-2 * np.eye(25))
+    data = points, standardised(root @ rng.standard_normal((25, 4)))
+    settings = {**SHORT, "likelihood": "gaussian", "kernel": "SquaredExponential"}
+    selection = select_model(data, effort="quick", **settings)
+    tried = [each.kernel for each in selection.candidates]
+    assert "SeparateIndependent" in tried and selection.best.kernel == "SquaredExponential"
+
+
 def test_labels() -> None:
     labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
     likelihood = gpflow.likelihoods.Bernoulli()

@@ -1,0 +1,176 @@
+"""A kernel for each output: Gaussian processes of several outputs, each fitted by itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from gpflow.kernels import SeparateIndependent
+from gpflow.likelihoods import Gaussian
+
+from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.likelihoods.named import (
+    LikelihoodName,
+    is_noise_free,
+    likelihood_by_name,
+    name_of_likelihood,
+)
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess
+from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.selection.single_layers import SingleLayers
+from gpflow_dwp.selection.starts import Start, best_start
+from gpflow_dwp.selection.trainer import Trainer
+from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.validation import as_weighted
+
+__all__ = ["criterion", "fit_outputs", "may_have_own_kernels", "model_of_outputs"]
+
+# Outputs of which each may have a kernel: of more it would take too long.
+_MOST_OUTPUTS = 10
+# In so many rows each has to be observed, of as many as there are.
+_FEWEST_ROWS = 20
+_MOST_ITERATIONS = 50
+
+
+def may_have_own_kernels(trainer: Trainer) -> bool:
+    """Whether a kernel for each output is tried: of two to ten, with Gaussian noise or none."""
+    choice, counts = trainer.choice, np.sum(~np.isnan(trainer.Y), axis=0)
+    return bool(
+        1 < len(counts) <= _MOST_OUTPUTS
+        and counts.min() >= min(len(trainer.X), _FEWEST_ROWS)
+        and choice.output in (None, "regression")
+        and choice.batch_size is None
+        and choice.likelihood in ("auto", "gaussian", "noise_free", "warped")
+    )
+
+
+def model_of_outputs(
+    trainer: Trainer, plain: Sequence[Start], shared: Start
+) -> tuple[DeepWishartProcess, TrainingHistory, Start]:
+    """Fit a single layer with a kernel for each output to all rows.
+
+    :param plain: Processes with one kernel for all outputs and Gaussian noise, best first.
+    :param shared: The best one of all likelihoods.
+    """
+    start = _start(trainer, plain, shared)
+    model, weights = trainer.build(start, 1), trainer.weights_of_kernels
+    counts = ~np.isnan(trainer.Y)
+    if weights is not None:
+        counts &= weights[:, None] > 0.0
+    data = trainer.X, trainer.Y, *(() if weights is None else (weights,))
+    most = 0 if start.num_data == counts.sum() else _MOST_ITERATIONS
+    return model, fit_outputs(model, data, trainer.steps, most), start
+
+
+def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
+    """Fit a process to each output, of the rows in which it was observed.
+
+    Their kernels are of the kind of the best one that outputs share, or sums that start from it
+    where that is a sum. All have a warp if that has one and it gains evidence.
+
+    :return: One whose kernel is GPflow's ``SeparateIndependent``, of as many data as numbers were
+        observed.
+    """
+    best = plain[0]
+    names = [best.name] if trainer.choice.kernel == best.name else []
+    names = names or [start.name for start in plain if start.name not in SUMS][:1]
+    is_warped = warp_of(shared.likelihood) is not None
+    starts, warped = [], []
+    for column, step in zip(trainer.Y.T, trainer.steps, strict=True):
+        seen, weights = ~np.isnan(column), trainer.weights_of_kernels
+        singles = SingleLayers(
+            trainer.X[seen],
+            column[seen, None],
+            None if weights is None else weights[seen],
+            step[None],
+            trainer.choice.most_iterations,
+            trainer.seed,
+            is_noise_free(best.likelihood),
+            lambda *_: None,
+        )
+        tried = singles.plain(names)
+        if best.name in SUMS and best.name not in names:
+            tried.append(singles.sum_from(best))
+        starts.append(best_start(tried))
+        if is_warped:
+            warped.append(singles.with_likelihood(starts[-1], "warped"))
+    name: LikelihoodName = "noise_free" if is_noise_free(best.likelihood) else "gaussian"
+    if warped and sum(each.evidence for each in warped) > sum(each.evidence for each in starts):
+        starts, name = warped, "warped"
+    likelihood = positive_by_exp(likelihood_by_name(name, len(starts), 0.1, trainer.Y))
+    for index, start in enumerate(starts):
+        _put(likelihood, index, start.likelihood)
+    return Start(
+        SeparateIndependent.__name__,
+        SeparateIndependent([start.make_kernel() for start in starts]),
+        likelihood,
+        elbo=sum(start.elbo for start in starts),
+        evidence=sum(start.evidence for start in starts),
+        num_data=sum(start.num_data for start in starts),
+    )
+
+
+def criterion(model: DeepWishartProcess) -> float:
+    """What a single layer's parameters cost by Schwarz's criterion, in nats: half of log N each."""
+    parts = model.output_layer.kernel, model.likelihood
+    count = sum(int(np.size(each)) for part in parts for each in part.trainable_parameters)
+    return 0.5 * count * math.log(model.num_data)
+
+
+def fit_outputs(
+    model: DeepKernelProcess, data: TrainingData, steps: Array, max_iterations: int
+) -> TrainingHistory:
+    """Fit kernel, noise and warp of each output by L-BFGS, from where they are.
+
+    :param model: A single layer, a regression with a kernel for each output.
+    :param data: What it is a regression on.
+    :param steps: To which each column was recorded, [P].
+    :param max_iterations: Most iterations for each output.
+    """
+    began, layer = time.perf_counter(), model.output_layer
+    X, Y, weights = as_weighted(data)
+    X, Y = np.asarray(X), np.asarray(Y)
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    is_exact = layer.num_inducing == len(np.unique(X, axis=0))
+    Z = None if is_exact else model.inducing_variable.Z.numpy()
+    traces = []
+    for index, kernel in enumerate(layer.kernels):
+        seen, likelihood = ~np.isnan(Y[:, index]), _taken(model.likelihood, index)
+        fitted = fit_gaussian_process(
+            (X[seen], Y[seen, index, None], weights[seen]),
+            kernel,
+            likelihood,
+            Z,
+            steps=steps[index, None],
+            jitter=layer.jitter,
+            max_iterations=max_iterations,
+        )
+        _put(model.likelihood, index, likelihood)
+        traces.append(fitted.trace)
+    layer.noise_variance.assign(model.likelihood.variance)
+    longest = max(map(len, traces))
+    trace = np.sum([np.pad(each, (0, longest - len(each)), "edge") for each in traces], axis=0)
+    seconds = time.perf_counter() - began
+    return TrainingHistory(trace, np.zeros((longest, 1)), len(X), seconds, "L-BFGS ended")
+
+
+def _taken(likelihood: Gaussian, index: int) -> Gaussian:
+    """The likelihood of one output."""
+    name = cast(LikelihoodName, name_of_likelihood(likelihood))
+    one: Gaussian = positive_by_exp(likelihood_by_name(name, 1, 0.1))
+    for part, whole in zip(one.parameters, likelihood.parameters, strict=True):
+        part.assign(np.reshape(whole.numpy()[index], part.shape))
+    return one
+
+
+def _put(likelihood: Gaussian, index: int, one: Gaussian) -> None:
+    """Give one output of a likelihood the values of another."""
+    for whole, part in zip(likelihood.parameters, one.parameters, strict=True):
+        values = whole.numpy().copy()
+        values[index] = np.squeeze(part.numpy())
+        whole.assign(values)
