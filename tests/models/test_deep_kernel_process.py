@@ -117,6 +117,7 @@ def test_depth_1_predicts_as_exact_regression(full_cov: bool) -> None:
 
 
 @pytest.mark.parametrize("coregionalised", [False, True])
+@tf.autograph.experimental.do_not_convert  # of GPflow's maps over functions
 def test_functions_with_kernels_of_their_own_are_those_of_gpflow(coregionalised: bool) -> None:
     """Against its SVGP with the same posterior; catches W the other way round, too, as [2, 2]."""
     X, Y = toy_data(num_outputs=2)
