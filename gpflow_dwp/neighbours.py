@@ -49,7 +49,12 @@ def nearest_others(rows: Array, chosen: Index, size: int) -> Index:
     :param size: How many, below N.
     :return: [B, size].
     """
-    found = nearest(rows, rows[chosen], size + 1)
+    return _nearest_others(cKDTree(rows), chosen, size)
+
+
+def _nearest_others(tree: cKDTree, chosen: Index, size: int) -> Index:
+    _, found = tree.query(tree.data[chosen], np.arange(1, size + 2))
+    found = np.asarray(found, np.int64)
     is_other = found != chosen[:, None]
     is_other[is_other.all(axis=1), -1] = False  # of many equal rows its own may not be among them
     return found[is_other].reshape(len(chosen), size)
@@ -92,6 +97,11 @@ class Trees:
 
     def __init__(self, rows: Array) -> None:
         self._trees = [cKDTree(each) for each in rows]
+
+    def nearest_others(self, rows: Index, size: int) -> Index:
+        """Indices of the nearest other rows of some rows, by each draw, [S, B, size]."""
+        size = min(size, self._trees[0].n - 1)
+        return np.stack([_nearest_others(tree, rows, size) for tree in self._trees])
 
     def nearest(self, points: tf.Tensor, size: int) -> tf.Tensor:
         """Indices of the nearest rows of each draw's points, [S, B, size] of [S, B, R]."""

@@ -16,6 +16,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
 from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.layers.rows import RowsPosterior
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.models.deep_posterior import DeepPosterior
@@ -181,7 +182,7 @@ def main_effects(
     :param bounds: Lower and upper bound of each input, [D, 2].
     :param resolution: Values of each input, K.
     :param num_points: Points that are averaged over.
-    :param num_functions: Function draws that bands are made of, a multiple of eight.
+    :param num_functions: Function draws that bands are made of.
     :param seed: Of points and draws.
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
@@ -204,8 +205,8 @@ def main_effects(
         deviation = _deviation_of_averages(emulator, X, weights)
         interval = mean + scipy.stats.norm.ppf(_TAILS)[:, None, None, None] * deviation
     else:
-        draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
-        interval = np.quantile(np.concatenate(draws), _TAILS, axis=0)
+        (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
+        interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
     mean, interval = (emulator.shaped(part, are_outputs=True) for part in (mean, interval))
     return MainEffects(grid, mean, interval, variance_shares(emulator, base))
 
@@ -214,7 +215,8 @@ def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     """Share the variance of a sum of functions out among its parts, in closed form.
 
     The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
-    own part of the kernel. Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
+    own part of the kernel; where nearest rows add to it, it is what inducing points tell alone.
+    Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
     al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
     which is negative where others make up for it. Under a warp f is what is warped.
 
@@ -227,11 +229,10 @@ def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     if len(layers) > 1 or not any(isinstance(kernel, Sum) for kernel in kernels):
         return None
     rows, Z = emulator.units.to_model(X), posterior.path.points.numpy()
-    of_kernels = []
-    for kernel, of_outputs in zip(
-        posterior.output.kernels, posterior.path.output.parts, strict=True
-    ):
-        weights = of_outputs.weights.numpy()[0]
+    of_kernels, weights_of = [], _weights_of(posterior.path.output)
+    if weights_of is None:
+        return None
+    for kernel, weights in zip(posterior.output.kernels, weights_of, strict=True):
         found = np.zeros((rows.shape[1] + 1, weights.shape[1], len(rows)))
         for part in parts_of(kernel):
             if isinstance(part, Linear):
@@ -250,6 +251,16 @@ def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     return VarianceShares(emulator.shaped(shares[:-1]), emulator.shaped(shares[-1]))
 
 
+def _weights_of(told: Any) -> list[Array] | None:
+    """Of kernel functions at the inducing points, in means of functions, [M, Q] for each kernel."""
+    if not isinstance(told, RowsPosterior):
+        return [part.weights.numpy()[0] for part in told.parts]
+    if told.inducing is None or told.inducing.tril.shape[1] == 1:
+        return None
+    tril, mean = told.inducing.tril, told.inducing.mean
+    return [tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy()[0]]
+
+
 def _is_gaussian_process(emulator: Emulator) -> bool:
     """Whether outputs are a Gaussian process, but for noise, in raw units, too."""
     posterior: Any = emulator.posterior
@@ -257,6 +268,7 @@ def _is_gaussian_process(emulator: Emulator) -> bool:
         isinstance(posterior, DeepPosterior)
         and not posterior.hidden
         and isinstance(posterior.output, RegressionGPLayer)
+        and not posterior.output.num_neighbours
         and isinstance(emulator.model.likelihood, Gaussian)
         and warp_of(emulator.model.likelihood) is None
     )
@@ -284,17 +296,23 @@ def _deviation_of_averages(emulator: Emulator, X: Array, weights: Array) -> Arra
 
 
 def _function_draws(
-    emulator: Emulator, num_functions: int, seed: int
+    emulator: Emulator, num_functions: int, seed: int, num_groups: int = _GROUPS
 ) -> Iterator[Callable[[Array], Array]]:
-    """Eight sets of functions, each from [N, D] to [S, N, Q] in raw units, without noise."""
+    """Sets of functions, each from [N, D] to [S, N, Q] in raw units, without noise."""
     units, warp = emulator.units, warp_of(emulator.model.likelihood)
-    num_samples = -(-num_functions // _GROUPS)
-    for group in range(_GROUPS):
+    num_samples = -(-num_functions // num_groups)
+    output = emulator.model.layers[-1]
+    num_near = getattr(output, "num_neighbours", 0)
+    entries = num_samples * _WAVES
+    if num_near:
+        num_draws = num_samples if emulator.model.num_hidden_layers else 1
+        entries = max(entries, num_draws * num_near * (num_near + output.num_inducing))
+    for group in range(num_groups):
         of_group = 1_000 * seed + group
         drawn = FunctionDraws(emulator.model, num_samples, num_features=_WAVES, seed=of_group)
 
         def functions(X: Array, drawn: FunctionDraws = drawn) -> Array:
-            num_blocks = 1 + len(X) * num_samples * _WAVES // _BLOCK
+            num_blocks = 1 + len(X) * entries // _BLOCK
             blocks = np.array_split(units.to_model(X), num_blocks)
             values = tf.concat([drawn(tf.constant(block)) for block in blocks], axis=1)
             values = values if warp is None else warp.inverse(values)

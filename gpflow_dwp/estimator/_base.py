@@ -156,7 +156,7 @@ class DeepWishartEstimator(BaseEstimator):
         else:
             model = self._build(data, self.kernel, likelihood, seed)
             history = self._take_steps(model, data, held_out, seed)
-        model.num_prediction_samples = self.num_prediction_samples
+        self._limit_draws(model)
         self.input_standardiser_: Standardiser = inputs
         if targets is not None:
             self.output_standardiser_: Standardiser = targets
@@ -208,6 +208,13 @@ class DeepWishartEstimator(BaseEstimator):
         self.candidates_: tuple[Candidate, ...] = selection.candidates
         self.reason_: str = selection.reason
         return selection.model, selection.history
+
+    def _limit_draws(self, model: DeepWishartProcess) -> None:
+        """Take as many draws as are asked for, of many rows no more than fit into memory."""
+        num_samples = self.num_prediction_samples
+        if getattr(model.output_layer, "num_neighbours", 0) and model.hidden_layers:
+            num_samples = min(num_samples, model.num_prediction_samples)
+        model.num_prediction_samples = num_samples
 
     def _build(
         self,

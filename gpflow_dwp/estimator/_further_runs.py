@@ -58,8 +58,11 @@ def take_in(estimator: DeepWishartEstimator, X: Array, Y: Array, num_steps: int)
         return
     standard = (unit.transform(values) for unit, values in zip(units, rows, strict=True))
     data = *standard, *(() if weights is None else (weights,))
-    estimator.model_ = _model_of_runs(estimator, data, len(X), num_steps)
-    estimator.model_.num_prediction_samples = estimator.num_prediction_samples
+    if estimator.model_.output_layer.num_neighbours:
+        estimator.model_ = _with_rows(estimator.model_, data)
+    else:
+        estimator.model_ = _model_of_runs(estimator, data, len(X), num_steps)
+    estimator._limit_draws(estimator.model_)
     estimator._rows = *rows, weights
 
 
@@ -67,6 +70,30 @@ def _outgrown(unit: Standardiser, values: Array, weights: Array | None) -> bool:
     """Whether a column has another scale by now, in which kernels and noise would start."""
     ratios = standardiser_of_seen(values, weights).scale / unit.scale
     return bool(np.any(np.abs(np.log(ratios)) > np.log(_MOST_GROWTH)))
+
+
+def _with_rows(old: DeepWishartProcess, data: TrainingData) -> DeepWishartProcess:
+    """A copy that conditions on these rows, of which the first are its own; all else stays."""
+    new, (X, Y, *weights) = copy.deepcopy(old), [np.asarray(part) for part in data]
+    layer = new.output_layer
+    precisions = layer.precisions
+    if precisions is not None:
+        known = precisions.numpy()
+        precisions = np.concatenate([known, np.ones(len(X) - len(known))])
+    output = RegressionGPLayer(
+        layer.kernel,
+        layer.num_inducing,
+        X,
+        Y,
+        weights=weights[0] if weights else None,
+        precisions=precisions,
+        jitter=layer.jitter,
+        mean_function=layer.mean_function,
+        num_neighbours=layer.num_neighbours,
+    )
+    output.noise_variance = layer.noise_variance
+    new.layers, new.num_data = [*new.hidden_layers, output], len(X)
+    return new
 
 
 def _model_of_runs(

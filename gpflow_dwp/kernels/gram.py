@@ -12,7 +12,7 @@ from gpflow.kernels import IsotropicStationary, Kernel, SquaredExponential
 from gpflow_dwp.kernels._formulas import Coinciding, Entries, gram_kernel, product_and_sum
 from gpflow_dwp.kernels.check import check_gram_kernel
 
-__all__ = ["cross_covariance", "gram_K", "gram_K_cross", "gram_K_diag"]
+__all__ = ["cross_covariance", "cross_of_draws", "gram_K", "gram_K_cross", "gram_K_diag"]
 
 # What a user's kernel may have in another way.
 _FORMULA = ("__call__", "K", "scaled_squared_euclid_dist")
@@ -128,3 +128,24 @@ def cross_covariance(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> t
         row += tf.math.log(kernel.variance)
         return tf.exp(product_and_sum(rows, row, columns, tf.transpose(column), scale))
     return kernel.K_r2(product_and_sum(rows, row, columns, tf.transpose(column), -2.0 * scale))
+
+
+@check_shapes("points: [broadcast S, M, R]", "X: [broadcast S, N, R]", "return: [S, M, N]")
+def cross_of_draws(kernel: Kernel, points: tf.Tensor, X: tf.Tensor) -> tf.Tensor:
+    """Covariance of some points and others, each under the same draw of their features.
+
+    :param kernel: Of inputs, where all draws share the points; else a function of inner products.
+    :param points: [S, M, R], or [1, M, R] for all draws.
+    :param X: [S, N, R].
+    """
+    if points.shape[0] == 1:
+        shape = tf.shape(X)
+        flat = kernel(points[0], tf.reshape(X, [-1, X.shape[-1]]))
+        return tf.transpose(tf.reshape(flat, [-1, shape[0], shape[1]]), [1, 0, 2])
+    return gram_K_cross(
+        kernel,
+        tf.matmul(points, X, transpose_b=True),
+        tf.reduce_sum(tf.square(points), axis=-1),
+        tf.reduce_sum(tf.square(X), axis=-1),
+        features=(points, X),
+    )

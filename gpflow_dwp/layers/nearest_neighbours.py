@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +10,12 @@ import tensorflow as tf
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import sizes
-from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.layers.base import Description, GaussianPosterior
 from gpflow_dwp.layers.regression import RowsGPLayer
-from gpflow_dwp.linalg import Factorised, conditional_moments, factorise
-from gpflow_dwp.neighbours import INFINITE, Trees, nearest_in_graph
 from gpflow_dwp.papers import bibtex
-from gpflow_dwp.random import as_seed, normal_at_points
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["NearestNeighbourGPLayer", "RowsPosterior"]
+__all__ = ["NearestNeighbourGPLayer"]
 
 _VECCHIA = bibtex(
     "article",
@@ -42,48 +36,6 @@ _DATTA = bibtex(
     volume=111,
     year=2016,
 )
-# Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
-_JITTER = 1e-10
-
-
-class RowsPosterior(NamedTuple):
-    """What a :class:`NearestNeighbourGPLayer` conditions on, given draws of the layers below.
-
-    :param features: Of the rows, [S, N, R]; inputs without layers below.
-    :param targets: Observations on the scale of f, less the mean function, [N, Q].
-    :param noise: Variance of each row's noise, [N].
-    :param ranks: Where the rows are in the ordering, [N].
-    :param log_ratio: 0, as the functions are integrated out, [1].
-    :param trees: To search rows with, where they are no symbols.
-    """
-
-    features: tf.Tensor
-    targets: tf.Tensor
-    noise: tf.Tensor
-    ranks: tf.Tensor
-    log_ratio: tf.Tensor
-    trees: Trees | None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Local:
-    """Neighbours of B points under S draws, and covariances.
-
-    :param index: Of the neighbours, [S, B, m].
-    :param covariance: Of their observations, [S B, m, m].
-    :param cross: With the points, [S, B, m].
-    :param variance: A priori, of the points, [S, B].
-    """
-
-    index: tf.Tensor
-    covariance: Factorised
-    cross: tf.Tensor
-    variance: tf.Tensor
-
-    def weights(self) -> tf.Tensor:
-        """What the neighbours' observations count in each mean, [S, B, m]."""
-        cross = tf.reshape(self.cross, [-1, sizes(self.cross)[2], 1])
-        return tf.reshape(tf.linalg.cholesky_solve(self.covariance.tril, cross), sizes(self.cross))
 
 
 class NearestNeighbourGPLayer(RowsGPLayer):
@@ -144,8 +96,9 @@ class NearestNeighbourGPLayer(RowsGPLayer):
             weights,
             precisions,
             mean_function,
+            num_neighbours,
+            None,
         )
-        self.num_neighbours = num_neighbours
 
     def describe(self) -> Description:
         return Description(
@@ -155,118 +108,3 @@ class NearestNeighbourGPLayer(RowsGPLayer):
 
     def infer_inducing(self, *arguments: Any, **named: Any) -> GaussianPosterior:
         raise NotImplementedError("A NearestNeighbourGPLayer has no posterior at inducing points.")
-
-    def infer_rows(self, features: tf.Tensor, targets: tf.Tensor) -> RowsPosterior:
-        """Return what there is to condition on.
-
-        :param features: Of the rows, given draws of the layers below, [S, N, R].
-        :param targets: Observations on the scale of f, less the mean function, [N, Q].
-        """
-        dtype = features.dtype
-        noise = tf.broadcast_to(tf.cast(self.noise_variance, dtype), sizes(targets)[:1])
-        factors = self.factors(dtype)
-        if factors is not None:
-            noise /= factors
-        trees = None
-        if tf.executing_eagerly():
-            trees = Trees(self._near(features).numpy())
-        ranks = self.ranks(*self.rows)
-        return RowsPosterior(features, targets, noise, ranks, tf.zeros([1], dtype), trees)
-
-    def ranks(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-        """The random numbers by which rows are in order, [N]."""
-        both = tf.concat([tf.cast(X, tf.float64), tf.cast(Y, tf.float64)], axis=1)
-        return normal_at_points(both, as_seed(0), 1, 1)[0, :, 0]
-
-    def condition_rows(
-        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None = None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mean, [S, B, Q], and variance, [S, B], of functions at points given their neighbours.
-
-        :param features: Of the points, [S, B, R].
-        :param ranks: That of each point in the ordering, [B], where rows have to precede it; None
-            for neighbours among all rows.
-        """
-        local = self._local(draw, features, ranks)
-        num_draws, num_points, size = sizes(local.cross)
-        batch = num_draws * num_points
-        cross = tf.reshape(local.cross, [batch, size, 1])
-        near = tf.reshape(tf.gather(draw.targets, local.index), [batch, size, -1])
-        mean, explained = conditional_moments(local.covariance, cross, near)
-        mean = tf.reshape(mean, [num_draws, num_points, sizes(draw.targets)[1]])
-        left = local.variance - tf.reshape(explained, [num_draws, num_points])
-        return mean, tf.maximum(left, tf.zeros([], left.dtype))
-
-    def condition_jointly(
-        self, draw: RowsPosterior, features: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        r"""Mean, [S, B, Q], and covariance, [S, B, B], of functions at points that follow all rows.
-
-        Each has its neighbours among the rows and the points before it. With b their weights and d
-        the variance that they leave, f = B f + c + √d ε, which is solved for f.
-
-        :param features: Of the points, [S, B, R].
-        """
-        num_rows, num_points = sizes(draw.targets)[0], sizes(features)[1]
-        order = tf.range(num_rows + num_points)
-        later = tf.cast(tf.maximum(order - num_rows + 1, 0), draw.noise.dtype)
-        jitter = _JITTER * self._kernel(features.dtype)(features[0], full_cov=False)
-        everything = draw._replace(
-            features=tf.concat([draw.features, features], axis=1),
-            noise=tf.concat([draw.noise, jitter], axis=0),
-            ranks=later,
-            trees=None,
-        )
-        local = self._local(everything, features, later[num_rows:])
-        weights, is_row = local.weights(), local.index < num_rows
-        near = tf.gather(draw.targets, tf.minimum(local.index, num_rows - 1))
-        known = tf.where(is_row, weights, tf.zeros_like(weights))
-        constant = tf.einsum("sbm,sbmq->sbq", known, near)
-        places = tf.one_hot(local.index - num_rows, num_points, dtype=weights.dtype)
-        system = tf.eye(num_points, dtype=weights.dtype) - tf.einsum(
-            "sbm,sbmc->sbc", weights, places
-        )
-        left = local.variance - tf.reduce_sum(weights * local.cross, axis=-1)
-        deviation = tf.linalg.diag(tf.sqrt(tf.maximum(left, tf.zeros([], left.dtype))))
-        mean = tf.linalg.triangular_solve(system, constant)
-        root = tf.linalg.triangular_solve(system, deviation)
-        return mean, tf.matmul(root, root, transpose_b=True)
-
-    def weights_of_rows(
-        self, draw: RowsPosterior, features: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Indices of each point's nearest rows, and what they count in its mean, [S, B, m]."""
-        local = self._local(draw, features, None)
-        return local.index, local.weights()
-
-    def _local(self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None) -> _Local:
-        points = self._near(features)
-        if ranks is None and draw.trees is not None:
-            index = draw.trees.nearest(points, self.num_neighbours)
-            noise = tf.gather(draw.noise, index)
-        else:
-            given = None if ranks is None else (draw.ranks, ranks)
-            index, is_there = nearest_in_graph(
-                self._near(draw.features), points, self.num_neighbours, given
-            )
-            noise = tf.gather(draw.noise, index)
-            noise = tf.where(is_there, noise, tf.constant(INFINITE, noise.dtype))
-        size = sizes(index)[2]
-        near = tf.gather(draw.features, index, batch_dims=1)
-        both = tf.concat([near, features[:, :, None]], axis=2)
-        K = self._kernel(features.dtype)(both)
-        covariance = K[..., :size, :size]
-        covariance = tf.linalg.set_diag(covariance, tf.linalg.diag_part(covariance) + noise)
-        factorised = factorise(
-            tf.reshape(covariance, [-1, size, size]), None, name="neighbours' covariance"
-        )
-        return _Local(index, factorised, K[..., :size, size], K[..., size, size])
-
-    def _kernel(self, dtype: tf.DType) -> Kernel:
-        return kernel_in_dtype(self.kernel, dtype)
-
-    def _near(self, features: tf.Tensor) -> tf.Tensor:
-        """Where neighbours are searched: features by the kernel's lengthscales."""
-        scales = getattr(self.kernel, "lengthscales", None)
-        features = tf.stop_gradient(features)
-        return features if scales is None else features / tf.cast(scales, features.dtype)

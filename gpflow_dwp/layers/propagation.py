@@ -24,6 +24,7 @@ from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.gram import cross_covariance
 from gpflow_dwp.layers.base import GramDraw, GramLayer, Layer, OutputLayer
 from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
+from gpflow_dwp.layers.rows import NearestRows, RowsPosterior
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.random import split_seed
@@ -72,6 +73,8 @@ def sample_inducing_path(
     num_samples: int,
     seed: Seed,
     warp: Warp | None = None,
+    *,
+    for_predictions: bool = False,
 ) -> InducingPath:
     """Draw every layer's Gram matrix at the inducing points.
 
@@ -82,12 +85,16 @@ def sample_inducing_path(
     :param seed: A stateless seed, [2].
     :param warp: What makes observations of the scale of f, where the output layer is a regression
         on them; None where they are on it.
+    :param for_predictions: Whether rows are wanted that predictions condition on.
     :raises ValueError: If S matrices would not fit into the machine's memory.
     """
     layers = (*hidden, output)
     if hidden and not tf.is_tensor(num_samples):
         size = output.num_inducing
         check_memory(num_samples, size, size, num_samples=num_samples, num_inducing=size)
+    by_rows = isinstance(output, NearestNeighbourGPLayer) or (
+        for_predictions and isinstance(output, NearestRows) and output.num_neighbours > 0
+    )
     covariance = _of_inputs(layers[0], points)
     draws: list[GramDraw] = []
     for index, (layer, above, layer_seed) in enumerate(
@@ -97,12 +104,14 @@ def sample_inducing_path(
             draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
-        if above is not output or not isinstance(output, NearestNeighbourGPLayer):
+        if above is not output or not by_rows:
             covariance = _of_draw(above, draws[-1])
-    if isinstance(output, NearestNeighbourGPLayer):
+    if by_rows:
         features = expected_features(hidden, points, draws, output.inputs)
-        targets = _targets_of(output, warp)
-        return InducingPath(points, tuple(draws), output.infer_rows(features, targets))
+        targets, at = _targets_of(output, warp), None
+        if not isinstance(output, NearestNeighbourGPLayer):
+            at = draws[-1].features if hidden else tf.cast(points, _ACCURATE)[None]
+        return InducingPath(points, tuple(draws), output.infer_rows(features, targets, at))
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
@@ -194,7 +203,7 @@ def expected_features(
     features = top.expect(draws[-1], blocks).features
     if features is None:
         raise ValueError(
-            f"layers[{len(lower)}] must have features below a NearestNeighbourGPLayer, got a "
+            f"layers[{len(lower)}] must have features below an output of nearest rows, got a "
             f"{type(top).__name__}."
         )
     return features
@@ -264,7 +273,7 @@ def propagate_targets(
         keys = None  # what is drawn jointly is independent even where two targets coincide
     elif keys is None:
         keys = targets
-    if isinstance(output, NearestNeighbourGPLayer):
+    if isinstance(path.output, RowsPosterior):
         features = expected_features(hidden, path.points, path.hidden, targets)
         condition = output.condition_jointly if full_cov else output.condition_rows
         moments = condition(path.output, features)

@@ -16,6 +16,7 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
+from gpflow_dwp.layers.rows import NearestRows
 from gpflow_dwp.linalg import (
     as_jitter,
     cholesky,
@@ -23,7 +24,7 @@ from gpflow_dwp.linalg import (
     regression_posterior,
     relative_jitter,
 )
-from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
+from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS, bibtex
 from gpflow_dwp.validation import (
     check_integers,
     check_matrix,
@@ -34,13 +35,31 @@ from gpflow_dwp.validation import (
 
 __all__ = ["RegressionGPLayer", "RowsGPLayer"]
 
+SNELSON = bibtex(
+    "inproceedings",
+    "snelson2006sparse",
+    title="Sparse {G}aussian processes using pseudo-inputs",
+    author="Snelson, Edward and Ghahramani, Zoubin",
+    booktitle="Advances in Neural Information Processing Systems",
+    volume=18,
+    year=2006,
+)
+SANG = bibtex(
+    "article",
+    "sang2012full",
+    title="A full scale approximation of covariance functions for large spatial data sets",
+    author="Sang, Huiyan and Huang, Jianhua Z.",
+    journal="Journal of the Royal Statistical Society: Series B",
+    volume=74,
+    year=2012,
+)
 # Rounding of variances that Φ explains grows as the inverse of the jitter, that by its root as the
 # root of this: below so much jitter the latter is worth its time.
 _LEAST_FOR_INVERSE = 1e-9
 _NOISE_VARIANCE = float(np.exp(-4.0))
 
 
-class RowsGPLayer(OutputLayer):
+class RowsGPLayer(NearestRows, OutputLayer):
     """An output layer whose posterior is made of data, which it keeps.
 
     :param kernel: GPflow kernel that is applied to what the layer below hands on.
@@ -55,6 +74,9 @@ class RowsGPLayer(OutputLayer):
         learned: for a likelihood under which rows differ in it (:class:`WarpedStudentT`). None for
         1, which is not.
     :param mean_function: See :class:`OutputLayer`.
+    :param num_neighbours: How many of its nearest rows each point's prediction conditions on, m.
+    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
+        ``default_jitter()`` when the layer is made.
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
@@ -71,6 +93,8 @@ class RowsGPLayer(OutputLayer):
         weights: npt.NDArray[np.float64] | tf.Tensor | None,
         precisions: npt.NDArray[np.float64] | tf.Tensor | None,
         mean_function: MeanFunction | None,
+        num_neighbours: int,
+        jitter: float | None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
         has_several = isinstance(kernel, self.takes_kernels)
@@ -89,6 +113,7 @@ class RowsGPLayer(OutputLayer):
         self.precisions = None if precisions is None else _positive(precisions)
         self._check_number_of_kernels(self.num_outputs)
         self.noise_variance = _positive(noise_variance)
+        self.num_neighbours, self.jitter = num_neighbours, as_jitter(jitter)
 
     @property
     def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -162,14 +187,15 @@ class RegressionGPLayer(RowsGPLayer):
     Functions have kernels of their own by GPflow's ``SeparateIndependent``. Each has a σ² of its
     own, then, and targets may be missing: a NaN counts as a row of no weight.
 
-    Parameters and errors but for one are those of :class:`RowsGPLayer`.
+    With ``num_neighbours``, and one kernel, predictions condition on each point's nearest rows as
+    well (:meth:`infer_rows`), so that they see what inducing points are too few for. The bound, and
+    what is trained, are as without.
 
-    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
-        ``default_jitter()`` when the layer is made.
+    Parameters and errors are those of :class:`RowsGPLayer`.
     """
 
     takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent,)
-    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
+    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS, SNELSON, SANG)
 
     def __init__(
         self,
@@ -183,7 +209,9 @@ class RegressionGPLayer(RowsGPLayer):
         precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
         jitter: float | None = None,
         mean_function: MeanFunction | None = None,
+        num_neighbours: int = 0,
     ) -> None:
+        check_integers(at_least=0, num_neighbours=num_neighbours)
         super().__init__(
             kernel,
             num_inducing,
@@ -193,15 +221,22 @@ class RegressionGPLayer(RowsGPLayer):
             weights,
             precisions,
             mean_function,
+            num_neighbours,
+            jitter,
         )
+        if num_neighbours and len(self.kernels) > 1:
+            raise ValueError(
+                f"num_neighbours must be 0 where functions have kernels of their own, got "
+                f"{num_neighbours}."
+            )
         largest = max(num_inducing, len(self.inputs.numpy()))
         check_memory(num_inducing, largest, num_inducing=num_inducing)
-        self.jitter = as_jitter(jitter)
 
     def describe(self) -> Description:
+        nearest = f" and the {self.num_neighbours} nearest" if self.num_neighbours else ""
         return Description(
             f"functions [{self.num_inducing}, {self.num_outputs}]",
-            f"Gaussian, regression on {len(self.targets.numpy()):,} data",
+            f"Gaussian, regression on {len(self.targets.numpy()):,} data{nearest}",
         )
 
     @inherit_check_shapes

@@ -9,13 +9,14 @@ from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import GramLayer, NearestNeighbourGPLayer, OutputLayer
+from gpflow_dwp.layers import GramLayer, OutputLayer
 from gpflow_dwp.layers.propagation import (
     InducingPath,
     propagate_targets,
     sample_gram_matrices,
     sample_inducing_path,
 )
+from gpflow_dwp.layers.rows import NearestRows
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
@@ -47,8 +48,9 @@ class DeepPosterior(MixturePosterior):
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
         num_entries, num_inputs = points.shape
-        if isinstance(output, NearestNeighbourGPLayer):
-            num_entries = max(num_entries, (output.num_neighbours + 1) ** 2)
+        if isinstance(output, NearestRows) and output.num_neighbours:
+            num_near = output.num_neighbours + 1
+            num_entries = num_near * (num_near + num_entries)
         super().__init__(
             likelihood,
             num_inputs=num_inputs,
@@ -62,7 +64,13 @@ class DeepPosterior(MixturePosterior):
         self.hidden = hidden
         self.output = output
         self.path: InducingPath = sample_inducing_path(
-            hidden, output, points, num_samples, path_seed, warp_of(likelihood)
+            hidden,
+            output,
+            points,
+            num_samples,
+            path_seed,
+            warp_of(likelihood),
+            for_predictions=True,
         )
 
     def gram_matrices(self, Xnew: InputData | None = None) -> list[tf.Tensor]:

@@ -10,11 +10,11 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.kernels import gram_K_cross, sample_random_functions
+from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
+from gpflow_dwp.kernels.gram import cross_of_draws
 from gpflow_dwp.kernels.random_features import RandomFunctions
-from gpflow_dwp.layers import NearestNeighbourGPLayer
-from gpflow_dwp.layers.nearest_neighbours import RowsPosterior
+from gpflow_dwp.layers.rows import NearestRows, RowsPosterior
 from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
@@ -44,40 +44,36 @@ class _Update(NamedTuple):
     scale: tf.Tensor
 
     def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
-        covariance = _cross(self.kernel, self.points, values, are_inputs=are_inputs)
+        covariance = cross_of_draws(self.kernel, self.points, values)
         corrected = tf.matmul(covariance, self.coefficients, transpose_a=True)
         prior = 0.0 if self.prior is None else self.prior(values)
         return (prior + corrected) * self.scale
 
 
 class _UpdateByNeighbours(NamedTuple):
-    """f(x) = prior(x) + Σ b(x) residuals, for functions that are observed at the rows near x.
+    """f(x) = prior(x) + E[f(x) | residuals], for functions that are observed at the rows near x.
 
     :param prior: As above.
-    :param layer: The output layer, which knows b.
-    :param rows: What it conditions on.
-    :param residuals: Observations less draws of them from the prior, [S, N, Q].
+    :param layer: The output layer.
+    :param rows: Observations less draws of them from the prior.
+    :param num_draws: How many of these there are, S.
     """
 
     prior: RandomFunctions
-    layer: NearestNeighbourGPLayer
+    layer: NearestRows
     rows: RowsPosterior
-    residuals: tf.Tensor
+    num_draws: int
 
     def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
-        shape = tf.shape(values)
-        if are_inputs:  # of which there is one set, for all draws
-            values = tf.reshape(values, [1, -1, values.shape[-1]])
-        index, weights = self.layer.weights_of_rows(self.rows, values)
-        if are_inputs:
-            index, weights, values = (
-                tf.reshape(part, [shape[0], shape[1], part.shape[-1]])
-                for part in (index, weights, values)
-            )
-        num_draws = tf.shape(self.residuals)[0]
-        index = tf.broadcast_to(index, [num_draws, *index.shape[1:]])
-        near = tf.gather(self.residuals, index, batch_dims=1)
-        return self.prior(values) + tf.reduce_sum(weights[..., None] * near, axis=2)
+        if not are_inputs:
+            return self.prior(values) + self.layer.condition_rows(self.rows, values)[0]
+        # There is one set of inputs: draws are columns.
+        flat = tf.reshape(values, [1, -1, values.shape[-1]])
+        mean = self.layer.condition_rows(self.rows, flat)[0]
+        columns = [*tf.unstack(tf.shape(values)[:2]), self.num_draws, -1]
+        found = tf.transpose(tf.reshape(mean, columns), [1, 3, 0, 2])
+        found = found[:, :, 0] if values.shape[0] == 1 else tf.linalg.diag_part(found)
+        return self.prior(values) + tf.transpose(found, [2, 0, 1])
 
 
 class _Several(NamedTuple):
@@ -180,17 +176,21 @@ class FunctionDraws:
         self._mean_function, self._mixing = output.mean_function, output.mixing
         if isinstance(path.output, RowsPosterior):
             features = self._features(tf.cast(output.inputs, _ACCURATE)[None])
-            rows = output.infer_rows(features, path.output.targets)
+            rows = path.output
             shape = [num_samples, *rows.targets.shape]
             noise = tf.sqrt(rows.noise)[:, None] * normal(shape, noise_seed, _ACCURATE)
             residuals = rows.targets - priors[-1](features) - noise
-            updates.append(_UpdateByNeighbours(priors[-1], output, rows, residuals))
+            at = None if rows.inducing is None else points
+            if not hidden:
+                residuals = tf.reshape(tf.transpose(residuals, [1, 0, 2]), [shape[1], -1])
+            rows = output.infer_rows(features, residuals, at)
+            updates.append(_UpdateByNeighbours(priors[-1], output, rows, num_samples))
             return
         found, of_noise = [], _seeds(noise_seed, len(output.kernels))
         for prior, part, each in zip(
             priors[len(hidden) :], path.output.parts, of_noise, strict=True
         ):
-            covariance = _cross(prior.kernel, points, points, are_inputs=not hidden)
+            covariance = cross_of_draws(prior.kernel, points, points)
             jitter = relative_jitter(covariance, _JITTER)
             tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
             mean, remaining = output.condition(part, TargetBlocks(covariance, covariance))
@@ -226,18 +226,3 @@ class FunctionDraws:
 
 def _seeds(seed: Seed, num: int) -> list[Seed]:
     return [seed] if num == 1 else split_seed(seed, num)
-
-
-def _cross(kernel: Kernel, points: tf.Tensor, X: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
-    """K(z, x), [S, M, N] or [1, M, N]: of inputs in the first layer, of features above."""
-    if are_inputs:
-        shape = tf.shape(X)
-        flat = kernel(points[0], tf.reshape(X, [-1, X.shape[-1]]))
-        return tf.transpose(tf.reshape(flat, [-1, shape[0], shape[1]]), [1, 0, 2])
-    return gram_K_cross(
-        kernel,
-        tf.matmul(points, X, transpose_b=True),
-        tf.reduce_sum(tf.square(points), axis=-1),
-        tf.reduce_sum(tf.square(X), axis=-1),
-        features=(points, X),
-    )

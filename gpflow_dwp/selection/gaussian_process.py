@@ -13,6 +13,7 @@ from gpflow.likelihoods import Gaussian
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import WarpedStudentT
+from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.kernel_gradients import covariance
 from gpflow_dwp.validation import as_weighted
@@ -49,6 +50,7 @@ def fit_gaussian_process(
     likelihood: Gaussian,
     inducing_inputs: Array | None = None,
     *,
+    neighbours: Index | None = None,
     precisions: Array | None = None,
     steps: Array | None = None,
     jitter: float = 0.0,
@@ -64,6 +66,8 @@ def fit_gaussian_process(
         :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, with one noise variance. Of the last one
         the bound is that of :class:`~gpflow_dwp.layers.RegressionGPLayer` with precisions.
     :param inducing_inputs: Inducing inputs, Z, [M, D], which stay; None for the exact process.
+    :param neighbours: As for :class:`Evidence`, of rows that all count: the density of some rows,
+        each given a few others.
     :param precisions: Where those of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT` start, [N];
         None for 1.
     :param steps: To which each column was recorded, [P]: see :class:`Evidence`; None for 0.
@@ -90,12 +94,14 @@ def fit_gaussian_process(
         precisions[counted] if has_tails else None,
         jitter,
         inducing_inputs,
+        neighbours,
     )
     found, trace = _maximise(evidence, max_iterations)
     evidence.assign(found)
     log_prior = evidence.log_prior(found)
     elbo = trace[-1] - log_prior
-    variances = covariance(evidence.kernel, evidence.X[:, None])
+    joint = evidence.X if neighbours is None else evidence.X[: neighbours.shape[1]]
+    variances = covariance(evidence.kernel, joint[:, None])
     rounding = np.finfo(np.float64).eps * variances.sum()
     noise = float(np.max(tf.convert_to_tensor(likelihood.variance)))
     if not noise / counts.max() > rounding:

@@ -32,6 +32,7 @@ __all__ = [
     "leave_one_out_by_neighbours",
     "leave_one_out_of_heteroskedastic",
     "leave_one_out_of_process",
+    "moments_by_neighbours",
     "predict_unseen",
 ]
 
@@ -89,7 +90,23 @@ def leave_one_out_by_neighbours(
     :return: The distributions of the B observations.
     """
     Z, noise = _sites(Y, weights, likelihood, precisions)
-    own, n = neighbours[:, -1], np.arange(neighbours.shape[1])
+    mean, variance = moments_by_neighbours(X, Z, noise, kernel, neighbours)
+    variance = np.broadcast_to(variance[:, None], mean.shape)
+    return _observed(likelihood, X[neighbours[:, -1]], mean[None], variance[None])
+
+
+def moments_by_neighbours(
+    X: Array, Z: Array, noise: Array, kernel: Kernel | Parts, neighbours: Index
+) -> tuple[Array, Array]:
+    """Mean, [B, P], and variance, [B], of functions at rows given observations of others.
+
+    :param X: Inputs, [N, D].
+    :param Z: Observations on the scale of the functions, [N, P].
+    :param noise: Variance of each row's noise, [N].
+    :param neighbours: As in :func:`leave_one_out_by_neighbours`.
+    :raises FloatingPointError: If a covariance cannot be factorised.
+    """
+    n = np.arange(neighbours.shape[1])
     means, spreads = [], []
     for block in np.array_split(neighbours, math.ceil(neighbours.size * len(n) / _MOST_ENTRIES)):
         A = covariance(kernel, X[block])
@@ -99,9 +116,8 @@ def leave_one_out_by_neighbours(
             raise FloatingPointError("K + σ² I of some neighbours cannot be factorised.")
         means.append(Z[block[:, -1]] - found.residual)
         spreads.append(1.0 / found.precision)
-    mean = np.concatenate(means)
-    variance = np.maximum(np.concatenate(spreads) - noise[own], 0.0)[:, None]
-    return _observed(likelihood, X[own], mean[None], np.broadcast_to(variance, mean.shape)[None])
+    own = noise[neighbours[:, -1]]
+    return np.concatenate(means), np.maximum(np.concatenate(spreads) - own, 0.0)
 
 
 def predict_unseen(
@@ -124,7 +140,7 @@ def predict_unseen(
 
 
 def leave_one_out(
-    model: DeepKernelProcess, num_samples: int = 60, seed: int = 0
+    model: DeepKernelProcess, num_samples: int = 60, seed: int = 0, rows: Index | None = None
 ) -> PredictiveDistribution:
     r"""Predict each row of a model's data from all others, given each draw of its Gram matrices.
 
@@ -138,9 +154,11 @@ def leave_one_out(
     The draws are those of the posterior of all rows, mixed with equal weights: with few rows and a
     flexible posterior that is too favourable. In a single layer it is exact.
 
-    :param model: With a :class:`~gpflow_dwp.layers.RegressionGPLayer` at its top.
+    :param model: With a :class:`~gpflow_dwp.layers.RegressionGPLayer` at its top; where that
+        predicts from nearest rows, so does this.
     :param num_samples: Number of draws, S.
     :param seed: Of the draws.
+    :param rows: Indices of the rows to predict, [B]; None for all, in their order.
     :raises ValueError: If the output layer is another.
     """
     output = model.output_layer
@@ -149,6 +167,19 @@ def leave_one_out(
             "model must have a RegressionGPLayer as its output layer and Gaussian noise, got "
             f"{type(output).__name__} and {type(model.likelihood).__name__}."
         )
+    X = output.inputs.numpy()
+    rows = np.arange(len(X)) if rows is None else rows
+    if output.num_neighbours:
+        num_samples = num_samples if model.hidden_layers else 1
+        draw, num_near = model.posterior(num_samples, seed=seed).path.output, output.num_neighbours
+        size = num_samples * (num_near + 1) * (num_near + output.num_inducing + 1)
+        blocks = np.array_split(rows, math.ceil(len(rows) * size / _MOST_ENTRIES))
+        found = [output.leave_out(draw, block) for block in blocks if len(block)]
+        mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        if output.mean_function is not None:
+            mean = mean + output.mean_function(X[rows]).numpy()
+        variance = np.repeat(variance[..., None], mean.shape[2], axis=2)
+        return _observed(model.likelihood, X[rows], mean, variance)
     K, C, diagonal, targets = (
         part.numpy()
         for part in regression_blocks(
@@ -160,7 +191,7 @@ def leave_one_out(
             warp_of(model.likelihood),
         )
     )
-    X, is_seen = output.inputs.numpy(), np.isfinite(output.observed.numpy())
+    is_seen = np.isfinite(output.observed.numpy())
     tau = is_seen / output.noise_variance.numpy()
     for factor in (output.weights, output.precisions):
         if factor is not None:
@@ -173,7 +204,7 @@ def leave_one_out(
     mean, variance = (np.concatenate(each, axis=-1) for each in zip(*moments, strict=True))
     if output.mean_function is not None:
         mean = mean + output.mean_function(X).numpy()
-    return _observed(model.likelihood, X, mean, variance)
+    return _observed(model.likelihood, X[rows], mean[:, rows], variance[:, rows])
 
 
 def _left_out(

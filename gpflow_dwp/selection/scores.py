@@ -12,10 +12,12 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.selection.candidates import LeaveOneOut
 
-__all__ = ["RowScores", "is_better", "no_worse", "varies"]
+__all__ = ["RowScores", "is_better", "is_level", "no_worse", "varies"]
 
 
 _TOLERANCE = 0.05
+# So much log density, in nats a row, what is as good by evidence may cost.
+_MOST_LOSS = 0.01
 _LEAST_NATS = 0.02
 # In standard errors: which gain of one score outweighs which loss of the other.
 _SURE_GAIN, _SURE_LOSS = 3.0, 2.0
@@ -107,6 +109,12 @@ def no_worse(crps: Array, reference: Array) -> bool:
     excess = crps - reference
     error = excess.std() / np.sqrt(len(excess))
     return bool(excess.mean() <= min(error, _TOLERANCE * reference.mean()))
+
+
+def is_level(scores: RowScores, best: RowScores) -> bool:
+    """Whether predictions do not object to what the evidence says."""
+    is_as_dense = scores.mean.log_density > best.mean.log_density - _MOST_LOSS
+    return is_as_dense and no_worse(scores.crps, best.crps)
 
 
 def is_better(scores: RowScores, reference: RowScores, *, surely: bool = False) -> bool:

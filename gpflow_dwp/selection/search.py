@@ -20,6 +20,7 @@ from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.selection.candidates import Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_auto
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
+from gpflow_dwp.selection.found import Found, compared
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
@@ -29,7 +30,7 @@ from gpflow_dwp.selection.starts import Start, num_lengthscales
 from gpflow_dwp.selection.trainer import Trainer, deepened
 from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["Search"]
+__all__ = ["HETEROSKEDASTIC", "Search"]
 
 # Gradient steps: of a deep regression, by effort; of one with more rows than these, and less above
 # 1.7 times as many; and of any other model, of numbers with minibatches.
@@ -50,10 +51,20 @@ _FEWEST_WHOLE_ROWS = 20
 
 @dataclasses.dataclass
 class Search:
-    """What was tried, and how."""
+    """What was tried, and how.
+
+    :ivar plain: Single layers with Gaussian noise or none, best first.
+    :ivar start: The best one of any likelihood.
+    :ivar single: The same, fitted to all rows; None where depth is asked for.
+    :ivar best: What was chosen.
+    """
 
     trainer: Trainer
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
+    plain: list[Start] = dataclasses.field(init=False)
+    start: Start = dataclasses.field(init=False)
+    single: Found | None = dataclasses.field(init=False)
+    best: Found = dataclasses.field(init=False)
 
     # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
     @threadpool_limits.wrap(limits=1, user_api="blas")
@@ -68,16 +79,7 @@ class Search:
             weights = None if weights is None else weights[is_whole]
         else:
             Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
-        singles = SingleLayers(
-            X,
-            Y,
-            weights,
-            trainer.steps,
-            choice.most_iterations,
-            trainer.seed,
-            likelihood == "noise_free",
-            self._record_start,
-        )
+        singles = self.single_layers(X, Y, weights)
         kernels: tuple[str, ...] = CANDIDATE_KERNELS
         if likelihood == "noise_free" and X.shape[1] > 1:
             kernels += ("SeparableMatern52",)
@@ -92,6 +94,7 @@ class Search:
             if likelihood == "auto"
             else singles.with_likelihood(plain[0], likelihood)
         )
+        self.plain, self.start = plain, start
         may_vary = likelihood == "auto" and choice.output != "regression" and is_whole.all()
         if not self._has_leave_one_out:
             return self.by_bound(start, heteroskedastic if may_vary else None, plain)
@@ -101,8 +104,9 @@ class Search:
         if single is not None and may_have_own_kernels(self.trainer):
             best = self._with_own_kernels(plain, start, single)
             if best is not single:
-                reason = _compared("A kernel for each output", "better than", best, single)
+                reason = compared("A kernel for each output", "better than", best, single)
                 single = best
+        self.single = single
         if deepest > 1:
             starts = plain if likelihood in ("auto", "gaussian", "noise_free") else [start]
             best, reason = self._deepen(single, starts)
@@ -111,8 +115,22 @@ class Search:
         if best is single and may_vary and _may_vary(single.scores, trainer.X):
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
-                reason = _HETEROSKEDASTIC
-        return self._selection(best, reason)
+                reason = HETEROSKEDASTIC
+        return self.selection(best, reason)
+
+    def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
+        """What fits single layers to some of the data, or all."""
+        choice, trainer = self.choice, self.trainer
+        return SingleLayers(
+            X,
+            Y,
+            weights,
+            trainer.steps,
+            choice.most_iterations,
+            trainer.seed,
+            choice.likelihood == "noise_free",
+            self._record_start,
+        )
 
     @property
     def choice(self) -> Choice:
@@ -124,7 +142,7 @@ class Search:
         is_regression = self.choice.output != "pseudo_targets" and not self.trainer.has_missing
         return self.choice.batch_size is None and is_regression
 
-    def _with_own_kernels(self, plain: Sequence[Start], shared: Start, best: _Found) -> _Found:
+    def _with_own_kernels(self, plain: Sequence[Start], shared: Start, best: Found) -> Found:
         """The better one of a model with one kernel and one with a kernel for each output.
 
         Scores are not enough: more parameters are fitted to the rows that they are of.
@@ -136,9 +154,9 @@ class Search:
         if not gain > criterion(model) - criterion(best.model):
             return best
         have_scores = other.scores is not None and best.scores is not None
-        return best if have_scores and not is_better(_of(other), _of(best)) else other
+        return best if have_scores and not is_better(other.row_scores, best.row_scores) else other
 
-    def _single(self, start: Start) -> _Found:
+    def _single(self, start: Start) -> Found:
         """Fit a single layer to all rows."""
         began = time.perf_counter()
         model = self.trainer.build(start, 1)
@@ -148,7 +166,7 @@ class Search:
             history = self.trainer.take_steps(model, self._steps // 2)
         return self._found(model, history, start, began)
 
-    def _deepen(self, single: _Found | None, plain: list[Start]) -> tuple[_Found, str]:
+    def _deepen(self, single: Found | None, plain: list[Start]) -> tuple[Found, str]:
         """Train deep candidates, and compare the last of them with a single layer."""
         scores = None if single is None else single.scores
         names = None if len({start.name for start in plain}) > 1 else [plain[0].name]
@@ -175,12 +193,12 @@ class Search:
             return deep, f"Depth {depth} was asked for."
         least = len(self.trainer.X) * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
         surely = is_noise_free(plain[0].likelihood)
-        is_ahead = _of(deep).mean.log_density > scores.mean.log_density
+        is_ahead = deep.row_scores.mean.log_density > scores.mean.log_density
         is_clear = is_ahead and is_better(trial.scores, scores, surely=surely)
         if deep.candidate.elbo < least or not is_clear:
             how = "not clearly better than" if is_ahead else "no better than"
-            return single, _compared("Depth 2", how, deep, single)
-        best, reason = deep, _compared("Depth 2", "better than", deep, single)
+            return single, compared("Depth 2", how, deep, single)
+        best, reason = deep, compared("Depth 2", "better than", deep, single)
         for deeper in range(3, _DEEPEST[self.choice.effort] + 1):
             last = halve(
                 self.trainer,
@@ -200,10 +218,10 @@ class Search:
             if last is None:
                 break
             found = self._found_trial(last)
-            is_ahead = _of(found).mean.log_density > _of(best).mean.log_density
+            is_ahead = found.row_scores.mean.log_density > best.row_scores.mean.log_density
             if not (is_ahead and is_better(last.scores, trial.scores, surely=surely)):
                 break
-            reason = _compared(f"Depth {deeper}", "better than", found, best)
+            reason = compared(f"Depth {deeper}", "better than", found, best)
             best, trial = found, last
         return best, reason
 
@@ -216,7 +234,7 @@ class Search:
         """Choose among depths, kernels of outputs, and noise, by the bound."""
         depth = self.choice.depth
         first = 1 if depth == "auto" else int(depth)
-        best = self._trained(start, first)
+        best = self.trained(start, first)
         if best is None:
             raise CholeskyError("The model could not be trained: its bound is not finite.")
         reason = f"Depth {depth} was asked for."
@@ -229,20 +247,20 @@ class Search:
         if heteroskedastic is not None and first == 1:
             before, best = best, self._compare_bounds(best, heteroskedastic)
             if best is not before:
-                reason = _HETEROSKEDASTIC
+                reason = HETEROSKEDASTIC
         if depth == "auto":
             for deeper in range(2, _DEEPEST[self.choice.effort] + 1):
-                other = self._trained(start, deeper, best)
+                other = self.trained(start, deeper, best)
                 if other is None or not other.candidate.elbo > best.candidate.elbo:
                     break
                 best, reason = other, f"Depth {deeper} has a higher bound than depth {deeper - 1}."
-        return self._selection(best, reason)
+        return self.selection(best, reason)
 
-    def _compare_bounds(self, best: _Found, heteroskedastic: Start) -> _Found:
+    def _compare_bounds(self, best: Found, heteroskedastic: Start) -> Found:
         """The better one of a model and a single layer with heteroskedastic noise."""
         if not is_recorded_finely(self.trainer.Y, self.trainer.steps):
             return best
-        other = self._trained(heteroskedastic, 1, best)
+        other = self.trained(heteroskedastic, 1, best)
         if other is None or not other.candidate.elbo > best.candidate.elbo:
             return best
         scores, of_best = other.scores, best.scores
@@ -252,7 +270,7 @@ class Search:
         is_kept = scores.is_sane and gain > 0.0 and no_worse(scores.crps, of_best.crps)
         return other if is_kept else best
 
-    def _trained(self, start: Start, depth: int, best: _Found | None = None) -> _Found | None:
+    def trained(self, start: Start, depth: int, best: Found | None = None) -> Found | None:
         """Train a model, to the end if after a first stage it may be better than the best."""
         began, trainer = time.perf_counter(), self.trainer
         if depth > 2 and best is not None:
@@ -290,7 +308,7 @@ class Search:
 
     def _found(
         self, model: DeepWishartProcess, history: TrainingHistory, start: Start, began: float
-    ) -> _Found:
+    ) -> Found:
         scores, trainer = None, self.trainer
         distribution = None
         if self._has_leave_one_out and isinstance(model.output_layer, RegressionGPLayer):
@@ -299,9 +317,9 @@ class Search:
             distribution = leave_one_out_of_heteroskedastic(model, trainer.X, trainer.Y)
         if distribution is not None:
             scores = RowScores.of(distribution, trainer.Y, trainer.steps, margin=2.0)
-        return self._kept(model, history, start, scores, time.perf_counter() - began)
+        return self.kept(model, history, start, scores, time.perf_counter() - began)
 
-    def _found_trial(self, trial: Trial) -> _Found:
+    def _found_trial(self, trial: Trial) -> Found:
         """What came of it, judged by draws that are weighted as if they had not seen a row.
 
         Rows for which weights cannot be relied on keep their scores without: at a jump a few draws
@@ -316,16 +334,22 @@ class Search:
         else:
             flat, smooth = (RowScores.of(each, Y, steps, margin=2.0) for each in (drawn, weighted))
             scores = flat.where(k_hat > MOST_K, smooth)._replace(k_hat=k_hat)
-        return self._kept(trial.model, trial.history, trial.start, scores, trial.seconds)
+        return self.kept(trial.model, trial.history, trial.start, scores, trial.seconds)
 
-    def _kept(
+    def kept(
         self,
         model: DeepWishartProcess,
         history: TrainingHistory,
         start: Start,
         scores: RowScores | None,
         seconds: float,
-    ) -> _Found:
+        trainer: Trainer | None = None,
+    ) -> Found:
+        """Record a model.
+
+        :param trainer: Of its rows; None for the own ones.
+        """
+        trainer = trainer or self.trainer
         hidden = model.hidden_layers
         candidate = Candidate(
             len(model.layers),
@@ -333,13 +357,13 @@ class Search:
             num_lengthscales(start.kernel) > 1,
             name_of_likelihood(model.likelihood),
             hidden[0].df if hidden else None,
-            len(self.trainer.X),
-            self.trainer.estimate_bound(model),
+            len(trainer.X),
+            trainer.estimate_bound(model),
             None if scores is None else scores.mean,
             seconds,
         )
         self.candidates.append(candidate)
-        return _Found(model, history, candidate, scores)
+        return Found(model, history, candidate, scores, start)
 
     def _record_start(self, start: Start, num_rows: int, began: float) -> None:
         self.candidates.append(
@@ -356,41 +380,18 @@ class Search:
             )
         )
 
-    def _selection(self, best: _Found, reason: str) -> Selection:
+    def selection(self, best: Found, reason: str) -> Selection:
+        """What comes of it."""
+        self.best = best
         return Selection(best.model, best.history, best.candidate, tuple(self.candidates), reason)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Found:
-    """A model that was fitted to all rows."""
-
-    model: DeepWishartProcess
-    history: TrainingHistory
-    candidate: Candidate
-    scores: RowScores | None
 
 
 def _may_vary(scores: RowScores | None, X: Array) -> bool:
     return scores is None or scores.squares is None or varies(scores.squares, X)
 
 
-_HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
+HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
 _SINGLE_AHEAD = (
     "A single layer predicts each row from all others better than any deep candidate did after its "
     "first steps."
 )
-
-
-def _of(model: _Found) -> RowScores:
-    return model.scores or RowScores.none(1)
-
-
-def _compared(what: str, how: str, deep: _Found, single: _Found) -> str:
-    (a, b), (c, d) = _of(deep).mean, _of(single).mean
-    k_hat = _of(deep).k_hat
-    rough = 0.0 if k_hat is None else np.mean(k_hat > MOST_K)
-    return (
-        f"{what} predicts each row from all others {how} depth {len(single.model.layers)}: log "
-        f"density {a:.3f} and {c:.3f}, CRPS {b:.3g} and {d:.3g}, standardised; the deeper one's "
-        f"scores are rough for {rough:.0%} of the rows (k̂ > {MOST_K})."
-    )

@@ -14,10 +14,11 @@ from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.selection.candidates import Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
+from gpflow_dwp.selection.many_rows import choose_from_many
 from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start, initial_kernel
-from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
+from gpflow_dwp.selection.trainer import EXACT_ROWS, Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import as_weighted, check_arrays, check_weights
 
@@ -34,7 +35,7 @@ def select_model(
 ) -> Selection:
     """Fit models of several kernels, likelihoods and depths, and keep the one that predicts best.
 
-    Of a table of numbers up to 2,000 rows, single layers come first: exact Gaussian processes that
+    Of a table of numbers up to 1,000 rows, single layers come first: exact Gaussian processes that
     L-BFGS fits within seconds. The kernel is the one with the highest evidence, from several
     initialisations, with a lengthscale for each input where they gain more than a nat each over a
     common one. A sum of a line, functions of single inputs and one of all is kept where its
@@ -57,7 +58,13 @@ def select_model(
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.
 
-    Of more rows, and of other likelihoods, models are compared by their bounds.
+    Of more rows than 1,000, so many are chosen from at random in this way. What comes of it then
+    predicts each row from all, by inducing points and by what nearest rows add to them, and is
+    compared anew. Single layers are fitted by the densities of 1,000 rows given their nearest of
+    all, which show what is too fast for fewer.
+
+    Of other likelihoods, of more rows of several outputs, and where the output layer or minibatches
+    are given, models are compared by their bounds.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
@@ -93,6 +100,15 @@ def select_model(
     if likelihood == "noise_free":
         check_equal_runs(X, Y)
     given = likelihood if isinstance(likelihood, Likelihood) else None
+    are_many = (
+        len(X) > EXACT_ROWS
+        and choice.batch_size is None
+        and choice.output is None
+        and given is None
+        and likelihood != "heteroskedastic"
+        and not np.isnan(Y).any()
+        and Y.shape[1] == 1
+    )
     if choice.batch_size is None:
         choice = replace(choice, batch_size=rows_of_batches(len(X), given))
     has_steps = given is None and likelihood != "noise_free"
@@ -103,7 +119,7 @@ def select_model(
         name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
         start = Start(name, initial_kernel(name, X.shape[1], variance=10.0), given)
         return search.by_bound(start)
-    return search.of_numbers()
+    return choose_from_many(trainer) if are_many else search.of_numbers()
 
 
 def _check_validation_data(data: RegressionData, model: DeepWishartProcess) -> None:

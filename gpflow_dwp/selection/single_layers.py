@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
@@ -22,11 +21,16 @@ from gpflow_dwp.likelihoods.named import (
     warp_of_range,
 )
 from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.kernel_gradients import covariances_of
-from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process, predict_unseen
+from gpflow_dwp.selection.leave_one_out import (
+    leave_one_out_by_neighbours,
+    leave_one_out_of_process,
+    predict_unseen,
+)
 from gpflow_dwp.selection.observations import has_atoms
-from gpflow_dwp.selection.scores import RowScores, no_worse
+from gpflow_dwp.selection.scores import RowScores, is_level, no_worse
 from gpflow_dwp.selection.starts import (
     Start,
     best_start,
@@ -39,8 +43,6 @@ from gpflow_dwp.selection.starts import (
 )
 
 __all__ = ["SingleLayers"]
-
-Index = npt.NDArray[np.int64]
 
 # Exact inference costs N³: above so many rows, kernel and likelihood are chosen on some of them ...
 _ROWS_FOR_CHOICE = 500
@@ -55,8 +57,6 @@ _MOST_INITIALISATIONS = 2
 # Sums of functions of single inputs, and how long they are fitted: with less, not at all.
 _SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
 _ITERATIONS_OF_SUMS, _FEWEST_ITERATIONS = 50, 10
-# So much leave-one-out density they may cost, in nats a row, where their evidence is higher.
-_MOST_LOSS_OF_SUMS = 0.01
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
 _NATS_OF_LENGTHSCALE = 1.0
@@ -85,6 +85,7 @@ class SingleLayers:
     :param seed: For the choice of rows.
     :param noise_free: Whether there is no noise, but for a nugget.
     :param record: Called with each process that was fitted, its rows and when that began.
+    :ivar order: Rows that count, in a random order.
     """
 
     def __init__(
@@ -107,9 +108,9 @@ class SingleLayers:
             if noise_free
             else ("gaussian", _NOISE_RATIOS, _NOISE_STARTS)
         )
-        self._order = np.random.default_rng(seed).permutation(len(X))
-        self._order = self._order[self.weights[self._order] > 0.0]
-        self._rows = self._order[:_ROWS_FOR_CHOICE]
+        self.order = np.random.default_rng(seed).permutation(len(X))
+        self.order = self.order[self.weights[self.order] > 0.0]
+        self._rows = self.order[:_ROWS_FOR_CHOICE]
         distinct = [len(np.unique(column)) for column in X[self._rows].T]
         self._columns = [j for j, count in enumerate(distinct) if count > 2]
 
@@ -119,21 +120,21 @@ class SingleLayers:
         found = []
         for name in kernels:
             began = time.perf_counter()
-            few = self._order[:_ROWS_FOR_INITIALISATION]
+            few = self.order[:_ROWS_FOR_INITIALISATION]
             starts = [
-                self._fit(start, few, self.max_iterations)
-                for start in self._initialisations(name, few, ard=True)
+                self.fit(start, few, self.max_iterations)
+                for start in self.initialisations(name, few, ard=True)
             ]
             start = best_start(starts)
             if len(few) < len(self._rows):
-                start = self._fit(start, self._rows, self.max_iterations)
-            found.append(self._scored(start, began))
+                start = self.fit(start, self._rows, self.max_iterations)
+            found.append(self.scored(start, began))
         found.sort(key=lambda start: -start.evidence)
         if len(kernels) > 1 and num_inputs > 1:
             began = time.perf_counter()
             likelihood = copy.deepcopy(found[0].likelihood)
             common = found[0]._replace(kernel=with_one_scale(found[0]), likelihood=likelihood)
-            common = self._scored(self._fit(common, self._rows, self.max_iterations), began)
+            common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
 
@@ -145,12 +146,12 @@ class SingleLayers:
         are_found = self.max_iterations >= _FEWEST_ITERATIONS
         if self.X.shape[1] == 1 or not self._columns or not are_found:
             return joint
-        began, few = time.perf_counter(), self._order[:_ROWS_FOR_INITIALISATION]
-        starts = [start for name in _SUMS for start in self._initialisations(name, few, ard=True)]
+        began, few = time.perf_counter(), self.order[:_ROWS_FOR_INITIALISATION]
+        starts = [start for name in _SUMS for start in self.initialisations(name, few, ard=True)]
         starts.sort(key=lambda start: -start.evidence)
         most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
-        fitted = [self._fit(each, few, most) for each in starts[:_MOST_INITIALISATIONS]]
-        line, common = (self._fit(each, few, most) for each in simpler_sums(best_start(fitted)))
+        fitted = [self.fit(each, few, most) for each in starts[:_MOST_INITIALISATIONS]]
+        line, common = (self.fit(each, few, most) for each in simpler_sums(best_start(fitted)))
         sums = best_start([*fitted, line, common])
         sums = sums if sums is line else self._without_idle_parts(sums, few)
         sums = self._sum_of_rows(sums, began)
@@ -158,29 +159,29 @@ class SingleLayers:
         is_ahead = (
             sums.evidence > best.evidence
             and sums.scores is not None
-            and (best.scores is None or _is_level(sums.scores, best.scores))
+            and (best.scores is None or is_level(sums.scores, best.scores))
         )
         return [sums, *joint] if is_ahead else [*joint, sums]
 
     def sum_from(self, sums: Start) -> Start:
         """Fit a sum from one that was fitted to other observations."""
-        began, few = time.perf_counter(), self._order[:_ROWS_FOR_INITIALISATION]
+        began, few = time.perf_counter(), self.order[:_ROWS_FOR_INITIALISATION]
         sums = sums._replace(likelihood=copy.deepcopy(sums.likelihood))
-        sums = self._fit(sums, few, min(self.max_iterations, _ITERATIONS_OF_SUMS))
+        sums = self.fit(sums, few, min(self.max_iterations, _ITERATIONS_OF_SUMS))
         return self._sum_of_rows(self._without_idle_parts(sums, few), began)
 
     def _sum_of_rows(self, sums: Start, began: float) -> Start:
         """Fit it to all rows for choice, from few."""
         if len(self._rows) > _ROWS_FOR_INITIALISATION:
             most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
-            sums = self._fit(sums, self._rows, most)
-        return self._scored(sums, began)
+            sums = self.fit(sums, self._rows, most)
+        return self.scored(sums, began)
 
     def _without_idle_parts(self, sums: Start, rows: Index) -> Start:
         """Leave out each function of a single input that the evidence does not miss."""
         for part in sorted(sums.kernel[2:], key=lambda part: part.variance):
             rest = tuple(each for each in sums.kernel if each.active_dims != part.active_dims)
-            sums = best_start([sums, self._fit(sums._replace(kernel=rest), rows, 0)])
+            sums = best_start([sums, self.fit(sums._replace(kernel=rest), rows, 0)])
         return sums
 
     def with_likelihood(self, start: Start, likelihood: str) -> Start:
@@ -209,17 +210,17 @@ class SingleLayers:
         kernels = {start.name: start for start in reversed(tried)}.values()
         warped = [self._refit(start, self._warped(start)) for start in kernels]
         for other in sorted(warped, key=lambda start: -start.evidence):
-            if other.evidence > best.evidence and self._predicts(other, best, best):
+            if other.evidence > best.evidence and self.predicts(other, best, best):
                 best = other if self._gains_unseen(other, best) else best
                 break
         heavy = self._refit(best, self._heavy(best))
         if heavy.evidence > best.evidence:
-            is_kept = self._predicts(heavy, best, plain[0], errors=0.0)
+            is_kept = self.predicts(heavy, best, plain[0], errors=0.0)
         else:
-            is_kept = self._predicts(heavy, best, plain[0], least=_LEAST_GAIN_OF_TAILS)
+            is_kept = self.predicts(heavy, best, plain[0], least=_LEAST_GAIN_OF_TAILS)
         return heavy if is_kept else best
 
-    def _predicts(
+    def predicts(
         self, other: Start, best: Start, plain: Start, errors: float = 1.0, least: float = 0.0
     ) -> bool:
         """Whether a process is sane, and no worse than the plain one where it is of use.
@@ -271,7 +272,7 @@ class SingleLayers:
         """Log density and CRPS of some rows under the process, fitted to others from its values."""
         kernel, likelihood = copy.deepcopy((start.kernel, start.likelihood))
         start = start._replace(kernel=kernel, likelihood=likelihood)
-        kernel = self._fit(start, seen, self.max_iterations).kernel
+        kernel = self.fit(start, seen, self.max_iterations).kernel
         data = self.X[seen], self.Y[seen], self.weights[seen]
         try:
             distribution = predict_unseen(*data, kernel, likelihood, self.X[unseen])
@@ -279,7 +280,7 @@ class SingleLayers:
             return np.array(RowScores.none(len(unseen))[:2])
         return np.array(RowScores.of(distribution, self.Y[unseen], self.steps)[:2])
 
-    def _initialisations(self, name: str, rows: Index, *, ard: bool) -> list[Start]:
+    def initialisations(self, name: str, rows: Index, *, ard: bool) -> list[Start]:
         """Initial values, common to all inputs: peaks of the evidence over lengthscales.
 
         For a lengthscale and a ratio ρ of noise to signal, with W^½ K W^½ = U diag(s) Uᵀ, the best
@@ -330,14 +331,21 @@ class SingleLayers:
         began = time.perf_counter()
         start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
         most = _ITERATIONS_OF_SUMS if start.name in _SUMS else self.max_iterations
-        return self._scored(self._fit(start, self._rows, min(most, self.max_iterations)), began)
+        return self.scored(self.fit(start, self._rows, min(most, self.max_iterations)), began)
 
-    def _fit(self, start: Start, rows: Index, max_iterations: int) -> Start:
-        """Fit it to some rows; its evidence is less what parameters count for."""
+    def fit(
+        self, start: Start, rows: Index, max_iterations: int, neighbours: Index | None = None
+    ) -> Start:
+        """Fit it to some rows; its evidence is less what parameters count for.
+
+        :param neighbours: For the densities of some of these given others, as for
+            :class:`Evidence`.
+        """
         fitted = fit_gaussian_process(
             (self.X[rows], self.Y[rows], self.weights[rows]),
             start.kernel,
             start.likelihood,
+            neighbours=neighbours,
             steps=self.steps,
             jitter=single_layer_jitter(start.likelihood),
             max_iterations=max_iterations,
@@ -348,7 +356,8 @@ class SingleLayers:
             precisions[rows] = fitted.precisions
         has_tails = isinstance(start.likelihood, WarpedStudentT)
         num_counted = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
-        penalty = 0.5 * (num_counted - has_tails) * math.log(len(rows))
+        num_fitted = len(rows) if neighbours is None else len(neighbours)
+        penalty = 0.5 * (num_counted - has_tails) * math.log(num_fitted)
         penalty += _NATS_OF_TAILS * has_tails
         penalty += _NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
         if isinstance(start.kernel, tuple) and len(start.kernel) > 1:  # each has a variance
@@ -360,22 +369,28 @@ class SingleLayers:
             evidence=fitted.elbo - penalty,
             trace=fitted.trace,
             precisions=precisions,
-            num_data=len(rows),
+            num_data=num_fitted,
             scores=None,
         )
 
-    def _scored(self, start: Start, began: float) -> Start:
-        """With leave-one-out scores of the rows that are for choice."""
-        rows = self._rows
+    def scored(
+        self,
+        start: Start,
+        began: float,
+        rows: Index | None = None,
+        neighbours: Index | None = None,
+    ) -> Start:
+        """With leave-one-out scores of the rows that are for choice, or of some given others."""
+        rows = self._rows if rows is None else rows
+        precisions = None if start.precisions is None else start.precisions[rows]
+        process = start.kernel, start.likelihood
+        data = self.X[rows], self.Y[rows], self.weights[rows]
         try:
-            distribution = leave_one_out_of_process(
-                self.X[rows],
-                self.Y[rows],
-                self.weights[rows],
-                start.kernel,
-                start.likelihood,
-                None if start.precisions is None else start.precisions[rows],
-            )
+            if neighbours is None:
+                distribution = leave_one_out_of_process(*data, *process, precisions)
+            else:
+                distribution = leave_one_out_by_neighbours(*data, *process, neighbours, precisions)
+                rows = rows[neighbours[:, -1]]
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             start = start._replace(evidence=-math.inf)
         else:
@@ -383,9 +398,3 @@ class SingleLayers:
             start = start._replace(scores=scores)
         self._record(start, len(rows), began)
         return start
-
-
-def _is_level(scores: RowScores, best: RowScores) -> bool:
-    """Whether predictions do not object to what the evidence says."""
-    is_as_dense = scores.mean.log_density > best.mean.log_density - _MOST_LOSS_OF_SUMS
-    return is_as_dense and no_worse(scores.crps, best.crps)

@@ -29,11 +29,11 @@ from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noi
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 
-__all__ = ["Trainer", "deepened", "rows_of_batches"]
+__all__ = ["EXACT_ROWS", "Trainer", "deepened", "rows_of_batches"]
 
 # Above so many rows, inference in a single layer is sparse, with this product of rows and squared
 # inducing points.
-_EXACT_ROWS = 1_000
+EXACT_ROWS = 1_000
 _SPARSE_WORK = 2.5e8
 _INDUCING = (100, 500)
 _INDUCING_OF_BATCHES = 200
@@ -224,11 +224,14 @@ class Trainer:
     def estimate_bound(self, model: DeepWishartProcess) -> float:
         """The bound, in nats: of densities, also where rows are recorded to a step.
 
-        Of more rows than 20,000, so many drawn at random stand for all, the same in each call.
+        Of more rows than 20,000, so many drawn at random stand for all, the same in each call; for
+        a regression, which takes in all of them each time, 2,000 do.
         """
         num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
         try:
             some = self._some_rows
+            if isinstance(model.output_layer, RegressionGPLayer):
+                some = some[:: math.ceil(len(some) / _ROWS_FOR_BOUND)]
             blocks = np.array_split(some, math.ceil(len(some) / _ROWS_FOR_BOUND))
             bounds = [float(model.elbo(self.rows(rows), seed=0)) for rows in blocks]
             return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
@@ -244,7 +247,7 @@ class Trainer:
     def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING
         if depth == 1 and start.is_gaussian:
-            if num_data <= _EXACT_ROWS:
+            if num_data <= EXACT_ROWS:
                 return num_data
             return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
         if self.choice.batch_size is None or not start.is_of_numbers:

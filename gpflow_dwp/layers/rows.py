@@ -1,0 +1,343 @@
+"""Predictions from the nearest of the rows that an output layer keeps."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import NamedTuple
+
+import tensorflow as tf
+from gpflow import Parameter
+from gpflow.kernels import Kernel, Sum
+
+from gpflow_dwp.base import sizes
+from gpflow_dwp.kernels.dtype import kernel_in_dtype
+from gpflow_dwp.kernels.gram import cross_of_draws
+from gpflow_dwp.linalg import (
+    Factorised,
+    conditional_moments,
+    factorise,
+    relative_jitter,
+)
+from gpflow_dwp.neighbours import INFINITE, Index, Trees, nearest_in_graph
+from gpflow_dwp.random import as_seed, normal_at_points
+
+__all__ = ["NearestRows", "RowsPosterior"]
+
+# Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
+_JITTER = 1e-10
+
+
+class RowsPosterior(NamedTuple):
+    """What predictions from nearest rows condition on, given draws of the layers below.
+
+    :param features: Of the rows, [S, N, R]; inputs without layers below.
+    :param targets: Observations on the scale of f, less the mean function, [N, Q] or [S, N, Q].
+    :param noise: Variance of each row's noise, [N].
+    :param ranks: Where the rows are in the ordering, [N].
+    :param log_ratio: 0, as the functions are integrated out, [1].
+    :param trees: To search rows with, where they are no symbols.
+    :param inducing: What inducing points tell of all functions; None for nothing.
+    """
+
+    features: tf.Tensor
+    targets: tf.Tensor
+    noise: tf.Tensor
+    ranks: tf.Tensor
+    log_ratio: tf.Tensor
+    trees: Trees | None
+    inducing: InducingRows | None = None
+
+
+class InducingRows(NamedTuple):
+    """Whitened functions at M inducing points, v = L⁻¹ u, given all rows.
+
+    :param points: Features of the inducing points, [S, M, R].
+    :param tril: L, for the covariance of u, [S, M, M].
+    :param rows: What v counts at the rows, Φ = Cᵀ L⁻ᵀ, [S, N, M].
+    :param variance: Of the rows' observations given v, [S, N].
+    :param mean: Of v, [S, M, Q].
+    :param precision: Of v, I + Φᵀ D⁻¹ Φ, and its Cholesky factor, [S, M, M].
+    """
+
+    points: tf.Tensor
+    tril: tf.Tensor
+    rows: tf.Tensor
+    variance: tf.Tensor
+    mean: tf.Tensor
+    precision: Factorised
+
+
+@dataclasses.dataclass(frozen=True)
+class _Local:
+    """Neighbours of B points under S draws, and covariances, of what inducing points leave.
+
+    :param index: Of the neighbours, [S, B, m].
+    :param covariance: Of their observations, [S B, m, m].
+    :param cross: With the points, [S, B, m].
+    :param variance: A priori, of the points, [S, B].
+    :param near: What v counts at neighbours and, last, the point, [S, B, m + 1, M]; None without v.
+    """
+
+    index: tf.Tensor
+    covariance: Factorised
+    cross: tf.Tensor
+    variance: tf.Tensor
+    near: tf.Tensor | None
+
+    def moments(self, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """What neighbours alone tell of a point: mean, [S, B, Q], and variance, [S, B]."""
+        num_draws, num_points, size = sizes(self.cross)
+        batch = num_draws * num_points
+        cross = tf.reshape(self.cross, [batch, size, 1])
+        near = tf.reshape(_taken(targets, self.index), [batch, size, -1])
+        mean, explained = conditional_moments(self.covariance, cross, near)
+        left = self.variance - tf.reshape(explained, [num_draws, num_points])
+        mean = tf.reshape(mean, [num_draws, num_points, sizes(targets)[-1]])
+        return mean, tf.maximum(left, tf.zeros([], left.dtype))
+
+    def weights(self) -> tf.Tensor:
+        """What the neighbours' observations count in each mean, [S, B, m]."""
+        cross = tf.reshape(self.cross, [-1, sizes(self.cross)[2], 1])
+        return tf.reshape(tf.linalg.cholesky_solve(self.covariance.tril, cross), sizes(self.cross))
+
+    def loadings(self) -> tf.Tensor | None:
+        """What v counts at each point beside the neighbours' observations, [S, B, M]."""
+        if self.near is None:
+            return None
+        known = tf.einsum("sbm,sbmk->sbk", self.weights(), self.near[:, :, :-1])
+        return self.near[:, :, -1] - known
+
+
+class NearestRows(abc.ABC):
+    """What an output layer that keeps rows predicts from the nearest of them.
+
+    :ivar num_neighbours: How many of its nearest rows each point's prediction conditions on, m.
+    """
+
+    kernel: Kernel
+    noise_variance: Parameter
+    num_neighbours: int
+    jitter: float
+
+    @property
+    @abc.abstractmethod
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The data: inputs, [N, D], and observations, [N, Q]."""
+
+    @abc.abstractmethod
+    def factors(self, dtype: tf.DType) -> tf.Tensor | None:
+        """What the precision of each row is multiplied by, [N]; None for 1."""
+
+    def infer_rows(
+        self, features: tf.Tensor, targets: tf.Tensor, points: tf.Tensor | None = None
+    ) -> RowsPosterior:
+        r"""Return what there is to condition on.
+
+        Given inducing points, rows tell of the functions there as if what these leave were of
+        independent rows (FITC: Snelson and Ghahramani, "Sparse Gaussian processes using
+        pseudo-inputs", 2006),
+
+        .. math:: q(u) \propto \mathcal N(u; 0, K) \prod_n \mathcal N(y_n; c_n^T K^{-1} u,
+                  \sigma^2 + k_{nn} - c_n^T K^{-1} c_n),
+
+        and predictions add what the nearest rows tell of the rest, whose covariance is
+        :math:`k - c^T K^{-1} c'` (the full-scale approximation of Sang and Huang, "A full scale
+        approximation of covariance functions for large spatial data sets", 2012).
+
+        :param features: Of the rows, given draws of the layers below, [S, N, R].
+        :param targets: Observations on the scale of f, less the mean function, [N, Q].
+        :param points: Features of the inducing points, [S, M, R]; None without any.
+        """
+        dtype = features.dtype
+        noise = tf.broadcast_to(tf.cast(self.noise_variance, dtype), sizes(features)[1:2])
+        factors = self.factors(dtype)
+        if factors is not None:
+            noise = tf.minimum(noise / factors, tf.constant(INFINITE, dtype))
+        trees = None
+        if tf.executing_eagerly():
+            trees = Trees(self._near(features).numpy())
+        zero = tf.zeros([1], dtype)
+        rows = RowsPosterior(features, targets, noise, self.ranks(*self.rows), zero, trees)
+        return (
+            rows if points is None else rows._replace(inducing=self._infer_inducing(rows, points))
+        )
+
+    def _infer_inducing(self, rows: RowsPosterior, points: tf.Tensor) -> InducingRows:
+        kernel = self._kernel(points.dtype)
+        K = kernel(points)
+        tril = factorise(K, relative_jitter(K, self.jitter), name="the output layer's K_ii").tril
+        loadings = self._loadings(points, tril, rows.features)
+        left = kernel(rows.features, full_cov=False) - tf.reduce_sum(loadings**2, axis=-1)
+        variance = tf.maximum(left, tf.zeros([], left.dtype)) + rows.noise
+        scaled = loadings / variance[..., None]
+        H = tf.matmul(scaled, loadings, transpose_a=True)
+        H = tf.linalg.set_diag(H, tf.linalg.diag_part(H) + 1.0)
+        precision = factorise(H, None, name="the precision at the inducing points")
+        targets = tf.broadcast_to(rows.targets, [*sizes(loadings)[:2], sizes(rows.targets)[-1]])
+        mean = tf.matmul(scaled, targets, transpose_a=True)
+        mean = tf.linalg.cholesky_solve(precision.tril, mean)
+        return InducingRows(points, tril, loadings, variance, mean, precision)
+
+    def ranks(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        """The random numbers by which rows are in order, [N]."""
+        both = tf.concat([tf.cast(X, tf.float64), tf.cast(Y, tf.float64)], axis=1)
+        return normal_at_points(both, as_seed(0), 1, 1)[0, :, 0]
+
+    def condition_rows(
+        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mean, [S, B, Q], and variance, [S, B], of functions at points given their neighbours.
+
+        :param features: Of the points, [S, B, R].
+        :param ranks: That of each point in the ordering, [B], where rows have to precede it; None
+            for neighbours among all rows.
+        """
+        local = self._local(draw, features, self._nearest(draw, features, ranks))
+        mean, variance = local.moments(draw.targets)
+        loadings = local.loadings()
+        if draw.inducing is None or loadings is None:
+            return mean, variance
+        mean += tf.matmul(loadings, draw.inducing.mean)
+        return mean, variance + _spread(draw.inducing, loadings)
+
+    def leave_out(self, draw: RowsPosterior, rows: Index) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mean, [S, B, Q], and variance, [S, B], of functions at rows given all others.
+
+        Each is predicted from its nearest others, and from functions at the inducing points that
+        are without what it tells of them.
+
+        :param draw: Not of a compiled function's graph.
+        :param rows: Their indices, [B].
+        """
+        features = tf.gather(draw.features, rows, axis=1)
+        trees = draw.trees or Trees(self._near(draw.features).numpy())
+        others = tf.constant(trees.nearest_others(rows, self.num_neighbours))
+        loadings = None if draw.inducing is None else tf.gather(draw.inducing.rows, rows, axis=1)
+        local = self._local(draw, features, (others, None), loadings)
+        mean, variance = local.moments(draw.targets)
+        beside = local.loadings()
+        if draw.inducing is None or beside is None:
+            return mean, variance
+        tril = draw.inducing.precision.tril
+        whitened = [_whitened(tril, each) for each in (loadings, beside)]
+        own, both = (tf.reduce_sum(whitened[0] * each, axis=-1) for each in whitened)
+        left = tf.gather(draw.inducing.variance, rows, axis=1) - own
+        residual = _taken(draw.targets, rows[None]) - tf.matmul(loadings, draw.inducing.mean)
+        mean += tf.matmul(beside, draw.inducing.mean) - (both / left)[..., None] * residual
+        return mean, variance + tf.reduce_sum(whitened[1] ** 2, axis=-1) + both**2 / left
+
+    def condition_jointly(
+        self, draw: RowsPosterior, features: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        r"""Mean, [S, B, Q], and covariance, [S, B, B], of functions at points that follow all rows.
+
+        Each has its neighbours among the rows and the points before it. With b their weights, d
+        the variance that they leave and g what v counts, f = B f + c + g v + √d ε, which is solved
+        for f.
+
+        :param features: Of the points, [S, B, R].
+        """
+        num_rows, num_points = sizes(draw.targets)[-2], sizes(features)[1]
+        order = tf.range(num_rows + num_points)
+        later = tf.cast(tf.maximum(order - num_rows + 1, 0), draw.noise.dtype)
+        jitter = _JITTER * self._kernel(features.dtype)(features[0], full_cov=False)
+        everything = draw._replace(
+            features=tf.concat([draw.features, features], axis=1),
+            noise=tf.concat([draw.noise, jitter], axis=0),
+            ranks=later,
+            trees=None,
+        )
+        if draw.inducing is not None:
+            of_points = self._loadings(draw.inducing.points, draw.inducing.tril, features)
+            known = tf.concat([draw.inducing.rows, of_points], axis=1)
+            everything = everything._replace(inducing=draw.inducing._replace(rows=known))
+        near = self._nearest(everything, features, later[num_rows:])
+        local = self._local(everything, features, near)
+        weights, is_row = local.weights(), local.index < num_rows
+        targets = _taken(draw.targets, tf.minimum(local.index, num_rows - 1))
+        known = tf.where(is_row, weights, tf.zeros_like(weights))
+        constant = tf.einsum("sbm,sbmq->sbq", known, targets)
+        places = tf.one_hot(local.index - num_rows, num_points, dtype=weights.dtype)
+        system = tf.eye(num_points, dtype=weights.dtype) - tf.einsum(
+            "sbm,sbmc->sbc", weights, places
+        )
+        left = local.variance - tf.reduce_sum(weights * local.cross, axis=-1)
+        noise = tf.linalg.diag(tf.sqrt(tf.maximum(left, tf.zeros([], left.dtype))))
+        loadings = local.loadings()
+        if draw.inducing is not None and loadings is not None:
+            constant += tf.matmul(loadings, draw.inducing.mean)
+            root = _whitened(draw.inducing.precision.tril, loadings)
+            noise = tf.concat([noise, root], axis=-1)
+        mean = tf.linalg.triangular_solve(system, constant)
+        root = tf.linalg.triangular_solve(system, noise)
+        return mean, tf.matmul(root, root, transpose_b=True)
+
+    def _nearest(
+        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """Indices of each point's neighbours, [S, B, m], and whether there are such."""
+        points = self._near(features)
+        if ranks is None and draw.trees is not None:
+            return draw.trees.nearest(points, self.num_neighbours), None
+        given = None if ranks is None else (draw.ranks, ranks)
+        return nearest_in_graph(self._near(draw.features), points, self.num_neighbours, given)
+
+    def _local(
+        self,
+        draw: RowsPosterior,
+        features: tf.Tensor,
+        neighbours: tuple[tf.Tensor, tf.Tensor | None],
+        loadings: tf.Tensor | None = None,
+    ) -> _Local:
+        index, is_there = neighbours
+        noise = tf.gather(draw.noise, index)
+        if is_there is not None:
+            noise = tf.where(is_there, noise, tf.constant(INFINITE, noise.dtype))
+        size, inducing, near = sizes(index)[2], draw.inducing, None
+        both = tf.concat([_taken(draw.features, index), features[:, :, None]], axis=2)
+        K = self._kernel(features.dtype)(both)
+        if inducing is not None:
+            if loadings is None:
+                loadings = self._loadings(inducing.points, inducing.tril, features)
+            near = tf.concat([_taken(inducing.rows, index), loadings[:, :, None]], axis=2)
+            K -= tf.matmul(near, near, transpose_b=True)
+        covariance = K[..., :size, :size]
+        covariance = tf.linalg.set_diag(covariance, tf.linalg.diag_part(covariance) + noise)
+        factorised = factorise(
+            tf.reshape(covariance, [-1, size, size]), None, name="neighbours' covariance"
+        )
+        return _Local(index, factorised, K[..., :size, size], K[..., size, size], near)
+
+    def _loadings(self, points: tf.Tensor, tril: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
+        """What v counts at points, [S, B, M]."""
+        cross = cross_of_draws(self._kernel(points.dtype), points, features)
+        return tf.linalg.matrix_transpose(tf.linalg.triangular_solve(tril, cross))
+
+    def _kernel(self, dtype: tf.DType) -> Kernel:
+        return kernel_in_dtype(self.kernel, dtype)
+
+    def _near(self, features: tf.Tensor) -> tf.Tensor:
+        """Where neighbours are searched: features by lengthscales, of a sum those of all inputs."""
+        kernel = self.kernel.kernels[0] if isinstance(self.kernel, Sum) else self.kernel
+        scales = getattr(kernel, "lengthscales", None)
+        features = tf.stop_gradient(features)
+        return features if scales is None else features / tf.cast(scales, features.dtype)
+
+
+def _taken(values: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+    """Some rows' values, [S, B, m, ...], of [N, ...] or [S, N, ...]."""
+    if values.shape.rank == 2:
+        return tf.gather(values, index)
+    return tf.gather(values, index, batch_dims=1)
+
+
+def _whitened(tril: tf.Tensor, loadings: tf.Tensor) -> tf.Tensor:
+    """L⁻¹ g of each point, [S, B, M]."""
+    transposed = tf.linalg.matrix_transpose(loadings)
+    return tf.linalg.matrix_transpose(tf.linalg.triangular_solve(tril, transposed))
+
+
+def _spread(inducing: InducingRows, loadings: tf.Tensor) -> tf.Tensor:
+    """The variance of gᵀ v, [S, B]."""
+    return tf.reduce_sum(_whitened(inducing.precision.tril, loadings) ** 2, axis=-1)

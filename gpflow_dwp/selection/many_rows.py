@@ -1,0 +1,221 @@
+"""The choice of a model where rows are too many for exact processes."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import time
+
+import numpy as np
+import tensorflow as tf
+from threadpoolctl import threadpool_limits
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.exceptions import CholeskyError
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.neighbours import Index
+from gpflow_dwp.selection.candidates import Selection
+from gpflow_dwp.selection.found import Found
+from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
+from gpflow_dwp.selection.near_rows import fit_to_near_rows
+from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
+from gpflow_dwp.selection.search import HETEROSKEDASTIC, Search
+from gpflow_dwp.selection.starts import Start
+from gpflow_dwp.selection.trainer import EXACT_ROWS, Trainer
+from gpflow_dwp.training import TrainingHistory
+
+__all__ = ["choose_from_many"]
+
+# Neighbours of each point, and of a single layer without inducing points, as for what is too fast
+# for these.
+_NEIGHBOURS, _NEIGHBOURS_ALONE = 50, 100
+# Inducing points of a single layer, and the product of rows and their square.
+_INDUCING, _WORK = (100, 500), 2.5e9
+# Rows that are left out, at most.
+_LEFT_OUT = 500
+# Draws of deep models, for these and for predictions: their rows' features at inducing points have
+# to fit into memory.
+_DRAWS, _LEAST_DRAWS, _MOST_ENTRIES = 20, 10, 5e7
+# By what the noise that a deep model of some rows has learned is multiplied: all rows tell more.
+_SHARES_OF_NOISE = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+
+# Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def choose_from_many(trainer: Trainer) -> Selection:
+    """Choose from models of some rows, and condition what is best on all.
+
+    :param trainer: Of all rows, which are numbers, without any that are missing.
+    """
+    choice, weights = trainer.choice, trainer.weights
+    order = np.random.default_rng(trainer.seed).permutation(len(trainer.X))
+    if weights is not None:
+        order = order[weights[order] > 0.0]
+    some, rows = order[:EXACT_ROWS], order[-_LEFT_OUT:]
+    few = Search(
+        dataclasses.replace(
+            trainer,
+            X=trainer.X[some],
+            Y=trainer.Y[some],
+            weights=None if weights is None else weights[some],
+            choice=dataclasses.replace(choice, batch_size=None),
+        )
+    )
+    of_few = few.of_numbers()
+    given = dataclasses.replace(choice, batch_size=None, output="regression")
+    many = _Many(dataclasses.replace(trainer, choice=given), few, rows)
+    if choice.depth not in (1, "auto"):
+        return many.selection(many.deep(trainer), of_few.reason)
+    single = many.single()
+    if few.best is few.single:
+        reason = f"{of_few.reason} That is of {len(some):,} rows; predictions are from all."
+        return many.selection(single, reason)
+    if isinstance(of_few.model.likelihood, HeteroskedasticGaussian):
+        other = many.heteroskedastic(trainer)
+        gain = np.mean(other.row_scores.log_density - single.row_scores.log_density)
+        is_kept = gain > 0.0 and no_worse(other.row_scores.crps, single.row_scores.crps)
+        if is_kept and other.row_scores.is_sane:
+            return many.selection(other, HETEROSKEDASTIC)
+        return many.selection(single, "Noise is not heteroskedastic given all rows.")
+    deep = many.deep(trainer)
+    is_kept = is_better(deep.row_scores, single.row_scores)
+    (a, b), (c, d) = deep.row_scores.mean, single.row_scores.mean
+    return many.selection(
+        deep if is_kept else single,
+        f"Depth {len(deep.model.layers)} predicts each of "
+        f"{len(rows):,} from all others {'better' if is_kept else 'not clearly better'} than a "
+        f"single layer: log density {a:.3f} and {c:.3f}, CRPS {b:.3g} and {d:.3g}, standardised.",
+    )
+
+
+@dataclasses.dataclass
+class _Many:
+    """Models that are conditioned on all rows.
+
+    :param trainer: Of all rows, for regressions.
+    :param few: What was found for some of them.
+    :param rows: Those to leave out.
+    """
+
+    trainer: Trainer
+    few: Search
+    rows: Index
+
+    def single(self) -> Found:
+        """A single layer that is fitted to rows given those near them."""
+        began, trainer, few = time.perf_counter(), self.trainer, self.few
+        singles = few.single_layers(trainer.X, trainer.Y, trainer.weights_of_kernels)
+        start = fit_to_near_rows(singles, few.start, few.plain)
+        best, size = None, trainer.choice.num_inducing
+        if size == "auto":
+            size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
+        for num_inducing, num_neighbours in ((size, _NEIGHBOURS), (1, _NEIGHBOURS_ALONE)):
+            choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)
+            model = dataclasses.replace(trainer, choice=choice).build(start, 1)
+            model.output_layer.num_neighbours = num_neighbours
+            try:
+                scores = self._scores(model)
+            except CholeskyError:
+                continue
+            if best is None or scores.mean.log_density > best[1].mean.log_density:
+                best = model, scores
+        if best is None:
+            raise CholeskyError("No single layer could be fitted: covariances are singular.")
+        trace = np.asarray([start.elbo] if start.trace is None else start.trace)
+        trace = trace * len(trainer.X) / start.num_data
+        terms, seconds = np.zeros((len(trace), 1)), time.perf_counter() - began
+        history = TrainingHistory(trace, terms, len(trainer.X), seconds, "L-BFGS ended")
+        return self._kept(best[0], history, start, best[1], began)
+
+    def deep(self, trainer: Trainer) -> Found:
+        """The deep model of some rows, conditioned on all, or one that is trained on all.
+
+        The better one: where there is noise, some rows are not all that can be learned from.
+
+        :param trainer: For minibatches, where there are enough rows for these.
+        """
+        found = self.few.best
+        best = self._conditioned(found)
+        if trainer.choice.batch_size is None or is_noise_free(found.start.likelihood):
+            return best
+        depth = len(found.model.layers)
+        trained = Search(trainer, self.few.candidates).trained(found.start, depth)
+        other = best if trained is None else self._conditioned(trained)
+        is_ahead = other.row_scores.mean.log_density > best.row_scores.mean.log_density
+        return other if is_ahead and other.row_scores.is_sane else best
+
+    def _conditioned(self, found: Found) -> Found:
+        """A deep model that predicts from all rows, with as much noise as they suggest."""
+        began, trainer, model = time.perf_counter(), self.trainer, copy.deepcopy(found.model)
+        likelihood, layer = model.likelihood, model.output_layer
+        learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
+        output = RegressionGPLayer(
+            layer.kernel,
+            layer.num_inducing,
+            trainer.X,
+            trainer.Y,
+            noise_variance=float(np.mean(learned)),
+            weights=trainer.weights,
+            jitter=getattr(layer, "jitter", None),
+            num_neighbours=_NEIGHBOURS,
+        )
+        model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
+        entries = model.num_data * output.num_inducing
+        most = max(_LEAST_DRAWS, int(_MOST_ENTRIES / entries))
+        model.num_prediction_samples = min(model.num_prediction_samples, most)
+        best, kept, floor = self._scores(model), learned, 2.0 * likelihood.variance_lower_bound
+        for share in _SHARES_OF_NOISE:
+            _set_noise(model, np.maximum(share * learned, floor))
+            try:
+                scores = self._scores(model)
+            except CholeskyError:
+                break
+            if scores.mean.log_density <= best.mean.log_density:
+                break
+            best, kept = scores, np.maximum(share * learned, floor)
+        _set_noise(model, kept)
+        return self._kept(model, found.history, found.start, best, began)
+
+    def heteroskedastic(self, trainer: Trainer) -> Found:
+        """A single layer whose noise is a function of the inputs, with learned pseudo-targets.
+
+        :param trainer: For minibatches.
+        """
+        began = time.perf_counter()
+        start = trainer.heteroskedastic(self.few.plain[0])
+        found = Search(trainer).trained(start, 1)
+        if found is None:
+            raise CholeskyError("Heteroskedastic noise could not be fitted.")
+        X, Y = trainer.X[self.rows], trainer.Y[self.rows]
+        distribution = leave_one_out_of_heteroskedastic(found.model, X, Y)
+        scores = RowScores.of(distribution, Y, trainer.steps, margin=2.0)
+        return self._kept(found.model, found.history, start, scores, began)
+
+    def selection(self, best: Found, reason: str) -> Selection:
+        """What comes of it."""
+        return self.few.selection(best, reason)
+
+    def _scores(self, model: DeepWishartProcess) -> RowScores:
+        num_samples = min(_DRAWS, model.num_prediction_samples)
+        distribution = leave_one_out(model, num_samples, rows=self.rows)
+        return RowScores.of(distribution, self.trainer.Y[self.rows], self.trainer.steps, margin=2.0)
+
+    def _kept(
+        self,
+        model: DeepWishartProcess,
+        history: TrainingHistory,
+        start: Start,
+        scores: RowScores,
+        began: float,
+    ) -> Found:
+        seconds = time.perf_counter() - began
+        return self.few.kept(model, history, start, scores, seconds, self.trainer)
+
+
+def _set_noise(model: DeepWishartProcess, variance: Array) -> None:
+    model.likelihood.variance.assign(variance)
+    model.output_layer.noise_variance.assign(np.mean(variance))

@@ -1,0 +1,157 @@
+"""Single layers fitted to some rows given those near them, which are of all rows."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from gpflow.kernels import Kernel
+from scipy.special import digamma, gammaln
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.values import Parts
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods.named import warp_of_range
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
+from gpflow_dwp.selection.leave_one_out import moments_by_neighbours
+from gpflow_dwp.selection.single_layers import SingleLayers
+from gpflow_dwp.selection.starts import Start, best_start, noise_variance
+
+__all__ = ["NearRows", "fit_to_near_rows"]
+
+# Neighbours of each row, rows whose densities are maximised, and iterations.
+_NEIGHBOURS, _ROWS, _ITERATIONS = 30, 1_000, 40
+# Rows next to each other, from which what is fast can be seen.
+_ROWS_OF_PATCH = 250
+# Of Student's noise: passes over all rows, and degrees of freedom that are tried in each.
+_PASSES, _DF = 5, np.exp(np.linspace(np.log(2.1), np.log(200.0), 50))
+
+
+def fit_to_near_rows(singles: SingleLayers, chosen: Start, plain: Sequence[Start]) -> Start:
+    """Fit a process by the density of some rows given their nearest of all that precede them.
+
+    It sees what is too fast for the few rows that exact processes are fitted to. It starts where
+    these ended, and where those of a patch of rows that are near each other do.
+
+    :param singles: What exact processes are fitted with, of all rows.
+    :param chosen: The one that was chosen: if it has a warp or tails, they are tried here.
+    :param plain: Processes with Gaussian noise or none, best first.
+    """
+    began, near = time.perf_counter(), NearRows(singles.X, singles.order)
+    patch, names = near.patch(), dict.fromkeys(start.name for start in plain[:2])
+    starts = [
+        singles.fit(each, patch, singles.max_iterations)
+        for name in names
+        for each in singles.initialisations(name, patch, ard=True)
+    ]
+    starts += [each._replace(likelihood=copy.deepcopy(each.likelihood)) for each in plain[:2]]
+    last = best_start(near.fit(singles, start, 0) for start in starts)
+    best = last = near.fit(singles, last, _ITERATIONS, began)
+    warp = warp_of(chosen.likelihood)
+    if isinstance(warp, SinhArcsinh) and warp.trainable_parameters:
+        began = time.perf_counter()
+        noise = noise_variance(last.likelihood)
+        warped = positive_by_exp(WarpedGaussian(warp_of_range(singles.Y), noise))
+        last = near.fit(singles, last._replace(likelihood=warped), _ITERATIONS, began)
+        best = last if singles.predicts(last, best, best) else best
+    if isinstance(chosen.likelihood, WarpedStudentT):
+        began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
+        Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
+        noise, df, precisions = near.fit_tails(
+            Z, singles.weights, best.kernel, noise_variance(likelihood)
+        )
+        noise = max(noise, 2.0 * likelihood.variance_lower_bound)
+        likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
+        heavy = best._replace(likelihood=likelihood, precisions=precisions)
+        heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
+        best = heavy if singles.predicts(heavy, best, best, errors=0.0) else best
+    return best
+
+
+class NearRows:
+    """Finds neighbours of rows among all that count.
+
+    :param X: Inputs, [N, D].
+    :param order: The rows that count, in a random order: places below are places in it.
+    :ivar few: Places of the rows whose densities are maximised: the last, as of all rows some of
+        their neighbours precede them.
+    """
+
+    def __init__(self, X: Array, order: Index) -> None:
+        self._inputs, self._X, self._order = X, X[order], order
+        self.few = np.arange(len(order))[-_ROWS:]
+
+    def fit(
+        self, singles: SingleLayers, start: Start, max_iterations: int, began: float | None = None
+    ) -> Start:
+        """Maximise the densities of some rows; also with scores, where it is told when it began."""
+        near = nearest_before(self._scaled(start.kernel), self.few, _NEIGHBOURS)
+        rows, index = self._within(near, self.few)
+        fitted = singles.fit(start, rows, max_iterations, index)
+        if began is None:
+            return fitted
+        return singles.scored(fitted, began, *self.others(self.few, fitted.kernel))
+
+    def others(self, places: Index, kernel: Kernel | Parts) -> tuple[Index, Index]:
+        """The nearest others of some rows, as :class:`Evidence` takes neighbours.
+
+        :return: All rows that come up, [U], and in terms of these the neighbours of each, its own
+            last, [B, m + 1].
+        """
+        size = min(_NEIGHBOURS, len(self._order) - 1)
+        return self._within(nearest_others(self._scaled(kernel), places, size), places)
+
+    def patch(self) -> Index:
+        """Rows that are as near to each other as can be."""
+        middle = np.argmin(np.sum(self._X**2, axis=1))
+        return self._order[nearest(self._X, self._X[[middle]], _ROWS_OF_PATCH)[0]]
+
+    def _scaled(self, kernel: Kernel | Parts) -> Array:
+        parts = (kernel,) if isinstance(kernel, Kernel) else kernel
+        scales = getattr(parts[0], "lengthscales", None)
+        return self._X if scales is None else self._X / np.asarray(tf.convert_to_tensor(scales))
+
+    def _within(self, near: Index, places: Index) -> tuple[Index, Index]:
+        used, index = np.unique(np.column_stack([near, places]), return_inverse=True)
+        index = index.reshape(len(places), -1)
+        if used[0] < 0:
+            used, index = used[1:], index - 1
+        return self._order[used], index
+
+    def fit_tails(
+        self, Z: Array, weights: Array, kernel: Kernel | Parts, noise: float
+    ) -> tuple[float, float, Array]:
+        """Fit Student's noise, given the process: σ², ν, and the factors of precision, [N].
+
+        Each pass predicts rows from their neighbours with the factors that there are, adds what the
+        row itself tells, and takes the best Gamma posteriors, and then the best σ² and ν of these.
+
+        :param Z: Observations on the scale of the functions, [N, P].
+        :param weights: How often each row counts, [N].
+        :param kernel: The process's.
+        :param noise: Where σ² starts.
+        """
+        rows, index = self.others(np.arange(len(self._order)), kernel)
+        X, z, w, own = self._inputs[rows], Z[rows], weights[rows], index[:, -1]
+        df, factors = 5.0, np.ones(len(rows))
+        for _ in range(_PASSES):
+            row_noise = noise / (w * factors)
+            mean, variance = moments_by_neighbours(X, z, row_noise, kernel, index)
+            share = variance / (variance + row_noise[own])
+            squares = np.mean(((1.0 - share[:, None]) * (z[own] - mean)) ** 2, axis=1)
+            squares = (squares + share * row_noise[own]) / noise
+            half = 0.5 * (df + squares)
+            factors[own] = 0.5 * (df + 1.0) / half
+            logs = digamma(0.5 * (df + 1.0)) - np.log(half)
+            spread = np.average(logs - factors[own], weights=w[own])
+            h = 0.5 * _DF
+            df = float(_DF[np.argmax(h * np.log(h) - gammaln(h) + h * spread)])
+            noise *= float(np.average(factors[own] * squares, weights=w[own]))
+        found = np.ones(len(Z))
+        found[rows] = factors
+        return noise, df, found

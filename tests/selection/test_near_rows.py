@@ -1,0 +1,83 @@
+"""Single layers fitted to rows given those near them, and what comes of many rows."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpflow_dwp import build_deep_wishart_process
+from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.kernels.values import values_of
+from gpflow_dwp.selection import leave_one_out
+from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
+from gpflow_dwp.selection.near_rows import NearRows
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2.0, 2.0, (300, 2))
+F = np.sin(X[:, :1]) + X[:, 1:]
+KERNEL = gpflow.kernels.SquaredExponential(1.5, [0.5, 4.0])
+
+
+def test_neighbours_are_of_rows_that_count_and_by_lengthscales() -> None:
+    """Catches indices of one order taken for those of another, and distances without scales."""
+    order, places = RNG.permutation(300)[:200], np.array([150, 3, 40])
+    rows, index = NearRows(X, order).others(places, values_of(KERNEL))
+    np.testing.assert_array_equal(rows[index[:, -1]], order[places])
+    scaled = X / [0.5, 4.0]
+    for row, others in zip(order[places], index[:, :-1], strict=True):
+        may_be = order[order != row]
+        apart = np.linalg.norm(scaled[may_be] - scaled[row], axis=1)
+        assert {*rows[others]} == {*may_be[np.argsort(apart)[: index.shape[1] - 1]]}
+
+
+def test_tails_are_told_from_gaussian_noise() -> None:
+    """Catches factors of other rows, and a variance or degrees of freedom that run away."""
+    near, ones, kernel = NearRows(X, np.arange(300)), np.ones(300), values_of(KERNEL)
+    noise = 0.2 * RNG.standard_normal((300, 1))
+    variance, df, factors = near.fit_tails(F + noise, ones, kernel, 0.1)
+    assert df > 6.0 and 0.5 * 0.04 < variance < 1.5 * 0.04
+    noise[:15] += 4.0
+    variance, df, factors = near.fit_tails(F + noise, ones, kernel, 0.1)
+    assert df < 5.0 and 0.25 * 0.04 < variance < 1.5 * 0.04
+    assert factors[:15].max() < 0.1 < 0.5 < np.median(factors)
+
+
+def test_left_out_with_rows_as_inducing_points_it_is_that_of_the_exact_process() -> None:
+    """Catches rows that are mixed up, and the row itself among its neighbours."""
+    rows = np.array([5, 0, 17])
+    data = X[:40], F[:40] + 0.1 * RNG.standard_normal((40, 1))
+    model = build_deep_wishart_process(data, 1, output="regression", kernel=KERNEL, num_inducing=40)
+    model.output_layer.num_neighbours = 5
+    model.output_layer.noise_variance.assign(model.likelihood.variance)
+    found = leave_one_out(model, rows=rows)
+    expected = leave_one_out_of_process(*data, np.ones(40), KERNEL, model.likelihood)
+    np.testing.assert_allclose(found.means[0], expected.means[0, rows], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found.variances[0], expected.variances[0, rows], rtol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def regressor() -> DeepWishartRegressor:
+    x = np.random.default_rng(1).uniform(0.0, 1.0, (1_010, 1))
+    y = np.sin(2.0 * np.pi * 150.0 * x[:, 0])
+    model = DeepWishartRegressor(
+        depth=1, kernel="SquaredExponential", likelihood="gaussian", num_inducing=20, random_state=0
+    )
+    return model.fit(x, y)
+
+
+def test_what_few_rows_do_not_show_is_seen(regressor: DeepWishartRegressor) -> None:
+    """Catches a choice by some rows alone: more rows of a fast function are no worse."""
+    new = np.linspace(0.01, 0.99, 100)[:, None]
+    error = regressor.predict(new) - np.sin(2.0 * np.pi * 150.0 * new[:, 0])
+    assert regressor.model_.output_layer.num_neighbours
+    assert np.sqrt(np.mean(error**2)) < 0.2
+
+
+def test_further_rows_are_taken_in_at_once(regressor: DeepWishartRegressor) -> None:
+    new = np.array([[1.1], [1.101]])
+    before = regressor.predict(new, return_std=True)[1]
+    regressor.tell(new, [3.0, 3.0])
+    mean, after = regressor.predict(new, return_std=True)
+    assert len(regressor.model_.output_layer.targets.numpy()) == 1_012
+    assert np.all(after < before) and np.all(mean > 1.0)
