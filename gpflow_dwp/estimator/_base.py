@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,17 @@ _NUM_STEPS = 1_000
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeepWishartEstimator(BaseEstimator):
-    """A deep Wishart process behind scikit-learn's interface; see its two subclasses."""
+    """A deep Wishart process behind scikit-learn's interface; see its two subclasses.
+
+    :cvar expected_failed_checks: For scikit-learn's ``check_estimator``: checks that are not met
+        where depth is trained by many steps, and why.
+    """
+
+    expected_failed_checks: ClassVar[dict[str, str]] = {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "training magnifies rounding: after 400 steps at depth 2 predictions differ by 1e-5"
+        )
+    }
 
     depth: int | Auto = "auto"
     posterior: PosteriorFamily = "AB"
