@@ -35,7 +35,7 @@ from gpflow_dwp.validation import (
 
 __all__ = ["RegressionGPLayer", "RowsGPLayer"]
 
-SNELSON = bibtex(
+_SNELSON = bibtex(
     "inproceedings",
     "snelson2006sparse",
     title="Sparse {G}aussian processes using pseudo-inputs",
@@ -44,7 +44,7 @@ SNELSON = bibtex(
     volume=18,
     year=2006,
 )
-SANG = bibtex(
+_SANG = bibtex(
     "article",
     "sang2012full",
     title="A full scale approximation of covariance functions for large spatial data sets",
@@ -195,7 +195,6 @@ class RegressionGPLayer(RowsGPLayer):
     """
 
     takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent,)
-    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS, SNELSON, SANG)
 
     def __init__(
         self,
@@ -231,6 +230,11 @@ class RegressionGPLayer(RowsGPLayer):
             )
         largest = max(num_inducing, len(self.inputs.numpy()))
         check_memory(num_inducing, largest, num_inducing=num_inducing)
+
+    @property
+    def papers(self) -> tuple[str, ...]:
+        """BibTeX entries of what the layer rests on."""
+        return GLOBAL_INDUCING_POINTS, *((_SNELSON, _SANG) if self.num_neighbours else ())
 
     def describe(self) -> Description:
         nearest = f" and the {self.num_neighbours} nearest" if self.num_neighbours else ""

@@ -22,7 +22,7 @@ from gpflow_dwp.linalg import (
 from gpflow_dwp.neighbours import INFINITE, Index, Trees, nearest_in_graph
 from gpflow_dwp.random import as_seed, normal_at_points
 
-__all__ = ["NearestRows", "RowsPosterior"]
+__all__ = ["InducingRows", "NearestRows", "RowsPosterior"]
 
 # Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
 _JITTER = 1e-10
