@@ -178,23 +178,21 @@ def _standardised(standardiser: Standardiser | None, values: Any) -> Any:
 
     A mean in single precision may be far off where the values differ little from it.
     """
-    wide = tf.cast(values, tf.float64) if tf.is_tensor(values) else values
+    wide = tf.cast(values, tf.float64) if _is_tensor(values) else values
     mean, scale, _ = _constants(standardiser, wide)
     moved = (wide - mean) / scale
-    return tf.cast(moved, values.dtype) if tf.is_tensor(values) else moved
+    return tf.cast(moved, values.dtype) if _is_tensor(values) else moved
 
 
 def _constants(standardiser: Standardiser | None, values: Any) -> tuple[Any, Any, Any]:
     """Mean, scale and offset of log densities, to go with values of this type."""
     constants: tuple[Any, Any, Any] = (0.0, 1.0, 0.0)
     if standardiser is not None:
-        more = (0, values.shape[-1] - len(standardiser.mean))
-        mean, scale = (
-            np.pad(standardiser.mean, more),
-            np.pad(standardiser.scale, more, constant_values=1.0),
-        )
+        mean, scale = standardiser.mean, standardiser.scale
+        if more := values.shape[-1] - len(mean):
+            mean, scale = np.append(mean, np.zeros(more)), np.append(scale, np.ones(more))
         constants = mean, scale, standardiser.log_density_offset
-    if not tf.is_tensor(values):
+    if not _is_tensor(values):
         return constants
     with tf.init_scope():  # of its own constants a graph rearranges the arithmetic, and so rounding
         mean, scale, offset = (tf.constant(constant, values.dtype) for constant in constants)
@@ -202,4 +200,8 @@ def _constants(standardiser: Standardiser | None, values: Any) -> tuple[Any, Any
 
 
 def _as_given(X: Any, values: tf.Tensor) -> Any:
-    return values if tf.is_tensor(X) else values.numpy()
+    return values if _is_tensor(X) else values.numpy()
+
+
+def _is_tensor(values: Any) -> bool:
+    return not isinstance(values, np.ndarray) and bool(tf.is_tensor(values))  # which takes long
