@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 from gpflow.kernels import Kernel, Linear, Sum
 
-__all__ = ["Part", "Parts", "as_kernel", "is_of_one_input", "parts_of", "values_of"]
+__all__ = [
+    "Part",
+    "Parts",
+    "as_kernel",
+    "inverse_scales",
+    "is_of_one_input",
+    "parts_of",
+    "values_of",
+]
 
 
 class Part(NamedTuple):
@@ -56,6 +65,29 @@ def values_of(kernel: Kernel) -> Parts:
 def parts_of(kernel: Kernel) -> list[Kernel]:
     """The terms of a sum; of any other kernel itself."""
     return list(kernel.kernels) if type(kernel) is Sum else [kernel]
+
+
+def inverse_scales(parts: Iterable[Kernel | Part], num_inputs: int) -> tf.Tensor:
+    r"""How fast covariances fall along each input, [D]: of one stationary part 1 / lengthscales.
+
+    Of several it is :math:`(\sum_p \sigma_p^2 \ell_{pj}^{-2} / \sum_p \sigma_p^2)^{1/2}`, that of
+    squared exponentials near zero; a line has none.
+    """
+    falls, total = tf.zeros(num_inputs, tf.float64), tf.zeros([], tf.float64)
+    for part in parts:
+        if _has_scales(part):
+            scales = part.lengthscales
+            variance = tf.cast(part.variance, tf.float64)
+            columns = tf.constant(np.eye(num_inputs)[part.active_dims])
+            of_columns = tf.broadcast_to(tf.cast(scales, tf.float64) ** -2.0, columns.shape[:1])
+            falls += variance * tf.linalg.matvec(columns, of_columns, transpose_a=True)
+            total += variance
+    return tf.sqrt(falls / tf.maximum(total, 1e-300))
+
+
+def _has_scales(part: Kernel | Part) -> bool:
+    scales = getattr(part, "lengthscales", None)
+    return scales is not None and 0 not in scales.shape
 
 
 def is_of_one_input(kernel: Kernel | Part) -> bool:

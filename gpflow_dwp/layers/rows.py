@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 from gpflow import Parameter
-from gpflow.kernels import Kernel, Sum
+from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import sizes
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.gram import cross_of_draws
+from gpflow_dwp.kernels.values import inverse_scales, parts_of
 from gpflow_dwp.linalg import (
     Factorised,
     conditional_moments,
@@ -318,11 +319,12 @@ class NearestRows(abc.ABC):
         return kernel_in_dtype(self.kernel, dtype)
 
     def _near(self, features: tf.Tensor) -> tf.Tensor:
-        """Where neighbours are searched: features by lengthscales, of a sum those of all inputs."""
-        kernel = self.kernel.kernels[0] if isinstance(self.kernel, Sum) else self.kernel
-        scales = getattr(kernel, "lengthscales", None)
-        features = tf.stop_gradient(features)
-        return features if scales is None else features / tf.cast(scales, features.dtype)
+        """Where neighbours are searched: features by how fast the kernel falls along each."""
+        parts, features = parts_of(self.kernel), tf.stop_gradient(features)
+        if not any(hasattr(part, "lengthscales") for part in parts):
+            return features
+        scales = inverse_scales(parts, features.shape[-1])
+        return features * tf.stop_gradient(tf.cast(scales, features.dtype))
 
 
 def _taken(values: tf.Tensor, index: tf.Tensor) -> tf.Tensor:

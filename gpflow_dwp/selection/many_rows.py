@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
@@ -106,14 +106,20 @@ class _Many:
     rows: Index
 
     def single(self) -> Found:
-        """A single layer that is fitted to rows given those near them."""
+        """A single layer, fitted to rows given those near them, or to some rows alone."""
         began, trainer, few = time.perf_counter(), self.trainer, self.few
         singles = few.single_layers(trainer.X, trainer.Y, trainer.weights_of_kernels)
-        start = fit_to_near_rows(singles, few.start, few.plain)
-        best, size = None, trainer.choice.num_inducing
+        near, size = fit_to_near_rows(singles, few.start, few.plain), trainer.choice.num_inducing
         if size == "auto":
             size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
-        for num_inducing, num_neighbours in ((size, _NEIGHBOURS), (1, _NEIGHBOURS_ALONE)):
+        sizes = [(near, size, _NEIGHBOURS), (near, 1, _NEIGHBOURS_ALONE)]
+        if few.single is not None and near.precisions is None:
+            model = few.single.model
+            fitted = near._replace(kernel=model.output_layer.kernel, likelihood=model.likelihood)
+            if not isinstance(model.likelihood, WarpedStudentT):  # precisions of all rows lack
+                sizes.append((fitted._replace(name=few.single.start.name), size, _NEIGHBOURS))
+        best = None
+        for start, num_inducing, num_neighbours in sizes:
             choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)
             model = dataclasses.replace(trainer, choice=choice).build(start, 1)
             model.output_layer.num_neighbours = num_neighbours
@@ -122,14 +128,15 @@ class _Many:
             except CholeskyError:
                 continue
             if best is None or scores.mean.log_density > best[1].mean.log_density:
-                best = model, scores
+                best = model, scores, start
         if best is None:
             raise CholeskyError("No single layer could be fitted: covariances are singular.")
+        model, scores, start = best
         trace = np.asarray([start.elbo] if start.trace is None else start.trace)
         trace = trace * len(trainer.X) / start.num_data
         terms, seconds = np.zeros((len(trace), 1)), time.perf_counter() - began
         history = TrainingHistory(trace, terms, len(trainer.X), seconds, "L-BFGS ended")
-        return self._kept(best[0], history, start, best[1], began)
+        return self._kept(model, history, start, scores, began)
 
     def deep(self, trainer: Trainer) -> Found:
         """The deep model of some rows, conditioned on all, or one that is trained on all.

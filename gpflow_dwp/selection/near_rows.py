@@ -12,7 +12,7 @@ from gpflow.kernels import Kernel
 from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.kernels.values import Parts
+from gpflow_dwp.kernels.values import Parts, inverse_scales, parts_of
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import warp_of_range
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
@@ -112,9 +112,10 @@ class NearRows:
         return self._order[nearest(self._X, self._X[[middle]], _ROWS_OF_PATCH)[0]]
 
     def _scaled(self, kernel: Kernel | Parts) -> Array:
-        parts = (kernel,) if isinstance(kernel, Kernel) else kernel
-        scales = getattr(parts[0], "lengthscales", None)
-        return self._X if scales is None else self._X / np.asarray(tf.convert_to_tensor(scales))
+        parts = parts_of(kernel) if isinstance(kernel, Kernel) else kernel
+        if not any(np.size(getattr(part, "lengthscales", ())) for part in parts):
+            return self._X
+        return self._X * inverse_scales(parts, self._X.shape[1]).numpy()
 
     def _within(self, near: Index, places: Index) -> tuple[Index, Index]:
         used, index = np.unique(np.column_stack([near, places]), return_inverse=True)
