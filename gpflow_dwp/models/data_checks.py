@@ -126,7 +126,7 @@ def check_observations(
 
 
 def _as_matrix(name: str, values: Any, *, may_miss: bool = False) -> tf.Tensor:
-    if not tf.is_tensor(values):
+    if isinstance(values, np.ndarray) or not tf.is_tensor(values):  # the latter takes long
         values = as_real_array(name, values, may_miss=may_miss)
     elif not (values.dtype.is_floating or values.dtype.is_integer or values.dtype.is_bool):
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype.name}.")
@@ -145,7 +145,7 @@ def _with_columns(name: str, matrix: tf.Tensor, columns: int, why: str = "") -> 
             f"{name} must have {columns} column{'s' * (columns != 1)}, as the model has{why}, got "
             f"shape {matrix.shape}."
         )
-    return tf.ensure_shape(matrix, [None, columns])
+    return matrix if tf.executing_eagerly() else tf.ensure_shape(matrix, [None, columns])
 
 
 def check_mean_function(mean_function: MeanFunction, num_inputs: int, num_outputs: int) -> None:
