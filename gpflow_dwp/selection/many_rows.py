@@ -23,7 +23,7 @@ from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
-from gpflow_dwp.selection.search import HETEROSKEDASTIC, Search
+from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start
 from gpflow_dwp.selection.trainer import EXACT_ROWS, Trainer
 from gpflow_dwp.training import TrainingHistory
@@ -78,9 +78,12 @@ def choose_from_many(trainer: Trainer) -> Selection:
         other = many.heteroskedastic(trainer)
         gain = np.mean(other.row_scores.log_density - single.row_scores.log_density)
         is_kept = gain > 0.0 and no_worse(other.row_scores.crps, single.row_scores.crps)
-        if is_kept and other.row_scores.is_sane:
-            return many.selection(other, HETEROSKEDASTIC)
-        return many.selection(single, "Noise is not heteroskedastic given all rows.")
+        is_kept = is_kept and other.row_scores.is_sane
+        return many.selection(
+            other if is_kept else single,
+            f"Heteroskedastic noise predicts {len(rows):,} rows from all others "
+            f"{'better' if is_kept else 'no better'} than another single layer.",
+        )
     deep = many.deep(trainer)
     is_kept = is_better(deep.row_scores, single.row_scores)
     (a, b), (c, d) = deep.row_scores.mean, single.row_scores.mean
@@ -113,11 +116,17 @@ class _Many:
         if size == "auto":
             size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
         sizes = [(near, size, _NEIGHBOURS), (near, 1, _NEIGHBOURS_ALONE)]
-        if few.single is not None and near.precisions is None:
-            model = few.single.model
-            fitted = near._replace(kernel=model.output_layer.kernel, likelihood=model.likelihood)
-            if not isinstance(model.likelihood, WarpedStudentT):  # precisions of all rows lack
-                sizes.append((fitted._replace(name=few.single.start.name), size, _NEIGHBOURS))
+        found = few.single
+        # Of Student's noise precisions of all rows are lacking.
+        if found is not None and not isinstance(found.model.likelihood, WarpedStudentT):
+            fitted = found.start._replace(
+                kernel=found.model.output_layer.kernel,
+                likelihood=found.model.likelihood,
+                elbo=found.candidate.elbo,
+                trace=None,
+                num_data=found.candidate.num_data,
+            )
+            sizes.append((fitted, size, _NEIGHBOURS))
         best = None
         for start, num_inducing, num_neighbours in sizes:
             choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)

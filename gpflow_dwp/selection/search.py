@@ -30,7 +30,7 @@ from gpflow_dwp.selection.starts import Start, num_lengthscales
 from gpflow_dwp.selection.trainer import Trainer, deepened
 from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["HETEROSKEDASTIC", "Search"]
+__all__ = ["Search"]
 
 # Gradient steps: of a deep regression, by effort; of one with more rows than these, and less above
 # 1.7 times as many; and of any other model, of numbers with minibatches.
@@ -115,7 +115,7 @@ class Search:
         if best is single and may_vary and _may_vary(single.scores, trainer.X):
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
-                reason = HETEROSKEDASTIC
+                reason = _HETEROSKEDASTIC
         return self.selection(best, reason)
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
@@ -247,7 +247,7 @@ class Search:
         if heteroskedastic is not None and first == 1:
             before, best = best, self._compare_bounds(best, heteroskedastic)
             if best is not before:
-                reason = HETEROSKEDASTIC
+                reason = _HETEROSKEDASTIC
         if depth == "auto":
             for deeper in range(2, _DEEPEST[self.choice.effort] + 1):
                 other = self.trained(start, deeper, best)
@@ -390,7 +390,7 @@ def _may_vary(scores: RowScores | None, X: Array) -> bool:
     return scores is None or scores.squares is None or varies(scores.squares, X)
 
 
-HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
+_HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
 _SINGLE_AHEAD = (
     "A single layer predicts each row from all others better than any deep candidate did after its "
     "first steps."
