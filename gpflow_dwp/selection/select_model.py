@@ -63,8 +63,8 @@ def select_model(
     compared anew. Single layers are fitted by the densities of 1,000 rows given their nearest of
     all, which show what is too fast for fewer.
 
-    Of other likelihoods, of more rows of several outputs, or with tails that are asked for at any
-    depth, and where the output layer or minibatches are given, models are compared by their bounds.
+    Of other likelihoods, of more rows of several outputs, with weights or with tails that are asked
+    for, and where the output layer or minibatches are given, models are compared by their bounds.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
@@ -108,8 +108,8 @@ def select_model(
         and likelihood != "heteroskedastic"
         and not np.isnan(Y).any()
         and Y.shape[1] == 1
-        # A deep model with tails learns a precision of each row, by steps.
-        and (choice.depth == 1 or likelihood not in ("student_t", "warped_student_t"))
+        and weights is None
+        and likelihood not in ("student_t", "warped_student_t")
     )
     if choice.batch_size is None:
         choice = replace(choice, batch_size=rows_of_batches(len(X), given))
