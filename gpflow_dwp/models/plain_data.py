@@ -24,11 +24,11 @@ import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-import tensorflow_probability as tfp
 from gpflow.functions import Function
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import HeteroskedasticTFPConditional, Likelihood, RobustMax
+from tensorflow_probability import bijectors, distributions
 
 from gpflow_dwp.exceptions import SavedModelError
 
@@ -68,32 +68,28 @@ _LISTED = {
 """Classes and functions that a description may name, by their homes."""
 _ABBREVIATED = {"tf": "tensorflow", "tfp": "tensorflow_probability"}
 
-_PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys(("kernel", "kernels", "base_kernel"), Kernel),
-    **dict.fromkeys(("layers", "layer", "encoder", "warp"), tf.Module),
-    **dict.fromkeys(("bijector", "bijectors", "diag_bijector"), tfp.bijectors.Bijector),
-    **dict.fromkeys(("variance", "scale", "shape"), (Function, *_PLAIN)),
-    "likelihood": Likelihood,
-    "inducing_variable": (InducingPoints, *_PLAIN),
-    "mean_function": (Function, NoneType),
-    "scale_transform": (tfp.bijectors.Bijector, NoneType),
-    "invlink": (FunctionType, RobustMax, NoneType),
-    "distribution_class": type(tfp.distributions.Distribution),
+_KINDS = {
+    Kernel: "kernel kernels base_kernel",
+    Likelihood: "likelihood",
+    Function: "mean_function scale shape variance",
+    InducingPoints: "inducing_variable",
+    bijectors.Bijector: "bijector bijectors diag_bijector scale_transform",
+    tf.Module: "layers layer encoder warp",
+    (FunctionType, RobustMax): "invlink",
+    type: "distribution_class",
 }
-"""What arguments take, or each item of a list; others are plain."""
+"""What arguments take besides plain values, which all others take alone."""
+_PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
 
 # Whole numbers for which a constructor takes no room.
-_NO_SIZES = (
-    *("active_dims", "df", "num_data", "num_samples", "num_prediction_samples"),
-    *("num_neighbours", "seed"),
-)
+_NO_SIZES = {"active_dims", "df", "num_data", "num_neighbours", "num_samples", "seed"}
+_NO_SIZES |= {"num_prediction_samples"}
 
 # Room for numbers: what any description may take, what a part takes besides its sizes, and how many
 # go with each byte of the arrays.
 _ROOM, _ROOM_OF_PART, _ROOM_OF_BYTE = 2**23, 2**12, 0.5
 
-_OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
+_OF_TFP = (bijectors.Bijector, distributions.Distribution)
 
 
 def to_config(value: Any, arrays: Arrays | None = None) -> Any:
@@ -118,7 +114,54 @@ def to_config(value: Any, arrays: Arrays | None = None) -> Any:
         return {"name": name}
     if not isinstance(value, tf.Module) or (isinstance(value, _OF_TFP) and not _name(type(value))):
         raise SavedModelError(f"{value!r} cannot be described as plain data")
-    return {"class": _class_name(type(value)), "arguments": _arguments(value, arrays)}
+    arguments = {}
+    for name, part in _arguments(value).items():
+        try:
+            arguments[name] = to_config(part, arrays)
+        except SavedModelError as error:
+            raise SavedModelError(f"{type(value).__name__}.{name}: {error}") from error
+    return {"class": _class_name(type(value)), "arguments": arguments}
+
+
+def _put(array: npt.NDArray[Any], arrays: Arrays | None) -> Any:
+    if arrays is None or array.ndim == 0:
+        return array.tolist()
+    for name, other in arrays.items():
+        if other.dtype == array.dtype and np.array_equal(other, array):
+            return name  # parameters without a transform, and data, are there already
+    name = f"argument {len(arrays)}"
+    arrays[name] = array
+    return name
+
+
+def _arguments(instance: Any) -> dict[str, Any]:
+    """What an object's constructor was given, as far as the object keeps it."""
+    if isinstance(instance, _OF_TFP):
+        skipped = ("name", "validate_args", "allow_nan_stats")
+        given = instance.parameters.items()
+        return {name: value for name, value in given if value is not None and name not in skipped}
+    parameters = inspect.signature(type(instance)).parameters
+    required = {
+        name: each.default is each.empty
+        for name, each in parameters.items()
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name != "name"
+    }
+    if isinstance(instance, Kernel) and "kwargs" in parameters:
+        required["active_dims"] = True
+    arguments, kept_as = {}, getattr(instance, "kept_as", {})
+    for name, is_required in required.items():
+        try:
+            arguments[name] = operator.attrgetter(kept_as.get(name, name))(instance)
+        except AttributeError:
+            if is_required:
+                raise SavedModelError(
+                    f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
+                    "as an attribute"
+                ) from None
+    if isinstance(instance, HeteroskedasticTFPConditional):
+        zeros = tf.zeros([1, 2], gpflow.default_float())
+        arguments["distribution_class"] = type(instance.conditional_distribution(zeros))
+    return arguments
 
 
 def from_config(
@@ -156,30 +199,13 @@ class _Builder:
         if "slice" in config:
             return slice(*config["slice"])
         name = config.get("name", config.get("class"))
-        if (found := self._known.get(str(name))) is None:
+        found = self._known.get(str(name))
+        if found is None or ("class" in config and isinstance(found, FunctionType)):
             raise SavedModelError(
                 f"The name {name!r} is not known here, or that of several classes; pass a class of "
                 "yours in custom_classes."
             )
-        if "name" in config:
-            return found
-        if not (isinstance(found, type) and issubclass(found, tf.Module)):
-            raise SavedModelError(f"{name} is no class of parts.")
-        known = inspect.signature(found).parameters
-        arguments = {
-            key: self.build(argument)
-            for key, argument in config["arguments"].items()
-            # What classes had in an earlier version, at what they always do now.
-            if key in known or (argument and (key, argument) != ("stick_the_landing", True))
-        }
-        if found in _known().values():
-            self._check(name, arguments)
-        if issubclass(found, _OF_TFP):
-            arguments = {key: _of_default_type(part) for key, part in arguments.items()}
-        try:
-            return found(**arguments)
-        except (TypeError, ValueError) as error:
-            raise SavedModelError(f"{name} cannot be built: {error}") from error
+        return found if "name" in config else self._part(name, found, config["arguments"])
 
     def _array(self, found: Any) -> npt.NDArray[Any]:
         array = self._arrays.get(found) if isinstance(found, str) else np.array(found)
@@ -188,74 +214,45 @@ class _Builder:
         self.take(array.size, "an array that is mentioned again and again")
         return array
 
+    def _part(self, name: str, cls: type, described: Mapping[str, Any]) -> Any:
+        known = inspect.signature(cls).parameters
+        arguments = {
+            key: self.build(value)
+            for key, value in described.items()
+            # What classes had in an earlier version, at what they always do now.
+            if key in known or (value and (key, value) != ("stick_the_landing", True))
+        }
+        if cls in _known().values():
+            self._check(name, arguments)
+        if issubclass(cls, _OF_TFP):
+            arguments = {key: _of_default_type(value) for key, value in arguments.items()}
+        try:
+            return cls(**arguments)
+        except (TypeError, ValueError) as error:
+            raise SavedModelError(f"{name} cannot be built: {error}") from error
+
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Refuse parts of the wrong kinds, and sizes of which there are no arrays."""
-        sizes: list[int] = []
+        targets: Any = arguments.get("pseudo_targets")
+        sizes = list(np.shape(targets)[:1])
         for key, value in arguments.items():
+            kinds = [kind for kind, keys in _KINDS.items() if key in keys.split()]
             for item in value if isinstance(value, list) else [value]:
-                if not isinstance(item, _KINDS.get(key, _PLAIN)):
+                if not isinstance(item, (*_PLAIN, *kinds)):
                     raise SavedModelError(f"{name} cannot have {item!r} as {key}")
                 if key not in _NO_SIZES and isinstance(item, int | np.ndarray):
                     numbers = np.asarray(item)
                     sizes += numbers.ravel().tolist() if numbers.dtype.kind in "iuO" else []
-        targets: Any = arguments.get("pseudo_targets")
-        sizes += np.shape(targets)[:1]
-        # A layer of rows has nothing of its inducing points but their number.
-        count = 0 if "inputs" in arguments else sum(map(abs, sizes)) ** 2
-        if name.endswith(".LocalInducingGPLayer"):  # a matrix for each output
-            points = arguments["inducing_variable"]
-            count *= np.shape(getattr(points, "Z", points))[0] ** 2
+        # A matrix of its inducing points for each output; a layer of rows has but their number.
+        points: Any = arguments.get("inducing_variable")
+        (num_inducing,) = np.shape(getattr(points, "Z", points))[:1] or [1]
+        count = 0 if "inputs" in arguments else (sum(map(abs, sizes)) * num_inducing) ** 2
         self.take(count, f"{name} of sizes {sizes}")
 
     def take(self, count: float, what: str) -> None:
         self._room -= count
         if self._room < 0:
             raise SavedModelError(f"{what} takes more room than the model's arrays account for")
-
-
-def _put(array: npt.NDArray[Any], arrays: Arrays | None) -> Any:
-    if arrays is None or array.ndim == 0:
-        return array.tolist()
-    for name, other in arrays.items():
-        if other.dtype == array.dtype and np.array_equal(other, array):
-            return name  # parameters without a transform, and data, are there already
-    name = f"argument {len(arrays)}"
-    arrays[name] = array
-    return name
-
-
-def _arguments(instance: Any, arrays: Arrays | None) -> dict[str, Any]:
-    if isinstance(instance, _OF_TFP):
-        skipped = ("name", "validate_args", "allow_nan_stats")
-        given = {k: v for k, v in instance.parameters.items() if v is not None and k not in skipped}
-        return {name: to_config(value, arrays) for name, value in given.items()}
-    (_, *parameters) = inspect.signature(type(instance).__init__).parameters.values()
-    required = {
-        each.name: each.default is each.empty
-        for each in parameters
-        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.name != "name"
-    }
-    if isinstance(instance, Kernel) and any(each.kind is each.VAR_KEYWORD for each in parameters):
-        required["active_dims"] = True
-    kept_as = getattr(instance, "kept_as", {})
-    arguments = {}
-    for name, is_required in required.items():
-        try:
-            if (name, type(instance)) == ("distribution_class", HeteroskedasticTFPConditional):
-                zeros = tf.zeros([1, 2], gpflow.default_float())
-                value: Any = type(instance.conditional_distribution(zeros))
-            else:
-                value = operator.attrgetter(kept_as.get(name, name))(instance)
-            arguments[name] = to_config(value, arrays)
-        except AttributeError:
-            if is_required:
-                raise SavedModelError(
-                    f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
-                    "as an attribute"
-                ) from None
-        except SavedModelError as error:
-            raise SavedModelError(f"{type(instance).__name__}.{name}: {error}") from error
-    return arguments
 
 
 def _of_default_type(value: Any) -> Any:

@@ -85,8 +85,6 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     :raises ValueError: If ``model`` is none of this package's.
     :raises SavedModelError: If a part of the model cannot be described.
     """
-    if hasattr(model, "model_"):
-        raise ValueError("model is an estimator, which has a method save of its own.")
     check_instance(VariationalModel, model=model)
     parameters = parameter_dict(model)
     arrays = {path: _variable(value).numpy() for path, value in parameters.items()}
@@ -117,20 +115,11 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     check_instance(bytes, content=content)
     try:
         description, arrays, _ = unpack(content, _DESCRIPTION, _FORMAT)
-    except ValueError as error:
-        raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
-    dtype, present = description.get("dtype"), np.dtype(default_float()).name
-    if dtype != present:
-        raise ValueError(
-            f"The model is in {dtype}, but GPflow's default is {present}: call "
-            f"gpflow.config.set_default_float(np.{dtype})."
-        )
-    try:
         return _built(description, arrays, custom_classes)
     except SavedModelError:
         raise
     except Exception as error:  # whatever a constructor makes of what it does not expect
-        raise SavedModelError(f"the model is damaged: {error}") from error
+        raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
 
 
 def warn_if_unsaved(model: VariationalModel) -> None:
@@ -161,27 +150,30 @@ def _built(
     description: Mapping[str, Any], arrays: Arrays, custom_classes: Sequence[type]
 ) -> VariationalModel:
     """Build a model, and give its parameters what is described of them and their values."""
+    dtype, present = description["dtype"], np.dtype(default_float()).name
+    if dtype != present:
+        raise SavedModelError(
+            f"it is in {dtype}, but GPflow's default is {present}: call "
+            f"gpflow.config.set_default_float(np.{dtype})"
+        )
     model: VariationalModel = from_config(description["model"], custom_classes, arrays)
     check_instance(VariationalModel, model=model)
     parameters, described = parameter_dict(model), description["parameters"]
     for path in (described.keys() - parameters.keys()) | (parameters.keys() - arrays.keys()):
         raise SavedModelError(f"{path} {_UNKNOWN}")
     for path, entry in described.items():
-        parameter, array = parameters[path], arrays[path]
-        if "same_as" in entry:
-            parameter = parameters[entry["same_as"]]
-        elif "transform" in entry and to_config(parameter.transform) != entry["transform"]:
+        parameter, array = parameters[entry.get("same_as", path)], arrays[path]
+        if "transform" in entry and to_config(parameter.transform) != entry["transform"]:
             transform = from_config(entry["transform"])
             value = array if transform is None else transform.forward(array)
-            parameter = Parameter(value, transform=transform, trainable=parameter.trainable)
+            parameter = Parameter(value, transform=transform)
         if parameter is not parameters[path]:
             _replace(model, path, parameter)
             parameters[path] = parameter
-        if "trainable" in entry:
-            set_trainable(parameter, bool(entry["trainable"]))
-        if "prior" in entry:
-            parameter.prior = from_config(entry["prior"])
-            parameter.prior_on = entry["prior_on"]
+        if isinstance(parameter, Parameter) and "same_as" not in entry:
+            set_trainable(parameter, bool(entry.get("trainable", parameter.trainable)))
+            parameter.prior = from_config(entry.get("prior"))
+            parameter.prior_on = entry.get("prior_on", "constrained")
     for path, parameter in parameters.items():
         variable, array = _variable(parameter), arrays[path]
         if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
