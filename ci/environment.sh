@@ -17,7 +17,7 @@ pins="$root/ci/requirements-${GPFLOW_DWP_PINS:-newest}.txt"
 describe_environment() {
     "$1" -c 'import sys; print(sys.version, sys.base_prefix)'
     echo "$root"
-    cat "$pins" "$root/pyproject.toml" "$root/ci/environment.sh"
+    cat "$pins" "$root/ci/requirements-tools.txt" "$root/pyproject.toml" "$root/ci/environment.sh"
 }
 
 find_python() {
@@ -34,11 +34,12 @@ find_python() {
 }
 
 make_virtual_environment() {
-    local python="$1"
+    local python="$1" needed="$notes/virtualenv.txt"
     if "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         "$python" -m venv "$environment"
     else # some Linux distributions ship Python without these two
-        "$python" -m pip install --quiet --target "$environment/.virtualenv" virtualenv
+        sed '/^uv==/,/[^\\]$/d' "$root/ci/requirements-tools.txt" >"$needed"
+        "$python" -m pip install --quiet --require-hashes --target "$environment/.virtualenv" --requirement "$needed"
         PYTHONPATH="$environment/.virtualenv" "$python" -m virtualenv --quiet "$environment"
     fi
 }

@@ -2,14 +2,20 @@
 # Write the two pinned sets anew, with hashes, each for several Python versions at once:
 #   requirements-newest.txt   the newest version of everything that fits together
 #   requirements-oldest.txt   the oldest version that pyproject.toml allows of what it names
-# and requirements-release.txt, the tools of the release.
+# and requirements-release.txt, the tools of the release, and requirements-tools.txt: uv, which this
+# script runs, and virtualenv, for Pythons that come without their own.
 # Without the extra rivals, whose packages hold pandas below 3 for all others.
-# Needs uv (pip install uv). Run ci/test.sh with both sets afterwards.
+# Needs Python and pip only. Run ci/test.sh with both sets afterwards.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+
+python3 -m venv "$work/tools"
+sed -n '/^uv==/,/[^\\]$/p' "$root/ci/requirements-tools.txt" >"$work/uv.txt"
+"$work/tools/bin/python" -m pip install --quiet --require-hashes --requirement "$work/uv.txt"
+PATH="$work/tools/bin:$PATH"
 
 # A bare copy, so that uv leaves no lock file and no environment in the checkout.
 cp "$root/LICENSE" "$work"
@@ -34,10 +40,17 @@ pin() {
     } >"$root/ci/requirements-$name.txt"
 }
 
-{
-    echo "# Made by ci/pin.sh with $(uv --version | cut -d' ' -f1,2): what ci/release.sh builds and checks with, for CPython 3.10 and later."
-    printf 'build\ntwine\nsetuptools\nwheel\n' | uv pip compile - --quiet --generate-hashes --universal \
-        --python-version 3.10 --no-annotate --no-header
-} >"$root/ci/requirements-release.txt"
+pin_tools() {
+    local name="$1" purpose="$2"
+    shift 2
+    {
+        echo "# Made by ci/pin.sh with $(uv --version | cut -d' ' -f1,2): $purpose, for CPython 3.10 and later."
+        printf '%s\n' "$@" | uv pip compile - --quiet --generate-hashes --universal \
+            --python-version 3.10 --no-annotate --no-header
+    } >"$root/ci/requirements-$name.txt"
+}
+
+pin_tools tools "what ci/pin.sh and ci/environment.sh run" uv virtualenv
+pin_tools release "what ci/release.sh builds and checks with" build twine setuptools wheel
 pin newest highest 13
 pin oldest lowest-direct 12 # no TensorFlow before 2.20 has wheels for 3.13
