@@ -22,9 +22,10 @@ from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, select_model
 from gpflow_dwp.selection.choice import OF_MODELS
 from gpflow_dwp.selection.deepening import start_at_smaller
-from gpflow_dwp.selection.observations import recorded_steps
+from gpflow_dwp.selection.observations import recorded_steps, weights_of_evidence
 from gpflow_dwp.selection.outputs import fit_outputs
 from gpflow_dwp.training import fit
+from gpflow_dwp.validation import as_weighted
 
 __all__ = ["take_in"]
 
@@ -149,9 +150,10 @@ def _model_of_runs(
     )
     start_at_smaller(new, old)
     if has_own_kernels:
-        Y = np.asarray(data[1])
+        X, Y, weights = as_weighted(data)
         steps = np.zeros(Y.shape[1]) if is_noise_free(likelihood) else recorded_steps(Y)
-        fit_outputs(new, data, steps, _MOST_ITERATIONS)
+        weights = weights_of_evidence(X, Y, steps, weights)
+        fit_outputs(new, (X, Y) if weights is None else (X, Y, weights), steps, _MOST_ITERATIONS)
         return new
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):
         variance.assign(np.maximum(variance, _LEAST_NOISE))

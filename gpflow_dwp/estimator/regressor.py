@@ -17,7 +17,7 @@ from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TargetWarning
-from gpflow_dwp.selection.observations import are_copies, odd_targets, recorded_steps
+from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
 from gpflow_dwp.validation import are_constant, check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -152,8 +152,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         self.num_failed_ = int(failed.sum())
         self.resolution_: Array = steps
         self._target_shape: tuple[int, ...] = targets.shape[1:]
-        num_copies = int(are_copies(inputs, columns, steps[varies]).sum())
-        if num_copies and weights is None and self.likelihood != "noise_free":
+        joined = weights_of_evidence(inputs, columns, steps[varies], None)
+        if joined is not None and weights is None and self.likelihood != "noise_free":
+            num_copies = np.sum(joined == 0.0)
             warnings.warn(
                 f"{num_copies} of {len(inputs)} rows are copies of others, inputs and targets "
                 "alike; kernel and noise of single layers are chosen without them.",

@@ -112,7 +112,9 @@ class _Many:
         """A single layer, fitted to rows given those near them, or to some rows alone."""
         began, trainer, few = time.perf_counter(), self.trainer, self.few
         singles = few.single_layers(trainer.X, trainer.Y, trainer.weights_of_kernels)
-        near, size = fit_to_near_rows(singles, few.start, few.plain), trainer.choice.num_inducing
+        is_given = trainer.choice.likelihood != "auto"
+        near = fit_to_near_rows(singles, few.start, few.plain, is_given=is_given)
+        size = trainer.choice.num_inducing
         if size == "auto":
             size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
         sizes = [(near, size, _NEIGHBOURS), (near, 1, _NEIGHBOURS_ALONE)]

@@ -32,7 +32,9 @@ _ROWS_OF_PATCH = 250
 _PASSES, _DF = 5, np.exp(np.linspace(np.log(2.1), np.log(200.0), 50))
 
 
-def fit_to_near_rows(singles: SingleLayers, chosen: Start, plain: Sequence[Start]) -> Start:
+def fit_to_near_rows(
+    singles: SingleLayers, chosen: Start, plain: Sequence[Start], *, is_given: bool
+) -> Start:
     """Fit a process by the density of some rows given their nearest of all that precede them.
 
     It sees what is too fast for the few rows that exact processes are fitted to. It starts where
@@ -41,6 +43,7 @@ def fit_to_near_rows(singles: SingleLayers, chosen: Start, plain: Sequence[Start
     :param singles: What exact processes are fitted with, of all rows.
     :param chosen: The one that was chosen: if it has a warp or tails, they are tried here.
     :param plain: Processes with Gaussian noise or none, best first.
+    :param is_given: Whether a warp and tails are kept whatever they predict.
     """
     began, near = time.perf_counter(), NearRows(singles.X, singles.order)
     patch, names = near.patch(), dict.fromkeys(start.name for start in plain[:2])
@@ -58,7 +61,7 @@ def fit_to_near_rows(singles: SingleLayers, chosen: Start, plain: Sequence[Start
         noise = noise_variance(last.likelihood)
         warped = positive_by_exp(WarpedGaussian(warp_of_range(singles.Y), noise))
         last = near.fit(singles, last._replace(likelihood=warped), _ITERATIONS, began)
-        best = last if singles.predicts(last, best, best) else best
+        best = last if is_given or singles.predicts(last, best, best) else best
     if isinstance(chosen.likelihood, WarpedStudentT):
         began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
         Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
@@ -69,7 +72,8 @@ def fit_to_near_rows(singles: SingleLayers, chosen: Start, plain: Sequence[Start
         likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
         heavy = best._replace(likelihood=likelihood, precisions=precisions)
         heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
-        best = heavy if singles.predicts(heavy, best, best, errors=0.0) else best
+        is_kept = is_given or singles.predicts(heavy, best, best, errors=0.0)
+        best = heavy if is_kept else best
     return best
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.standardiser import root_mean_square
 from gpflow_dwp.likelihoods.named import MOST_NUGGET
 
 __all__ = [
-    "are_copies",
     "check_equal_runs",
     "has_atoms",
     "is_recorded_finely",
     "odd_targets",
     "recorded_steps",
+    "weights_of_evidence",
 ]
 
 # So many rows for each value, or so large a share of one value, are worth a word.
@@ -105,22 +104,27 @@ def is_recorded_finely(Y: Array, steps: Array) -> bool:
     return bool(np.all(steps < _FINE * _deviation(Y))) and not has_atoms(Y, steps)
 
 
-def are_copies(X: Array, Y: Array, steps: Array) -> npt.NDArray[np.bool_]:
-    """Return which rows, [N], are copies of earlier ones.
+def weights_of_evidence(X: Array, Y: Array, steps: Array, weights: Array | None) -> Array | None:
+    """Return how often each row counts where kernel and noise are fitted, [N]; None for once.
 
-    Where observations are recorded finely, equal ones of equal inputs were copied, or there is no
-    noise. Of a few of them the evidence takes the latter, and calls all else a function that
-    differs at each input.
+    Of rows that are recorded finely, at most once, and copies with the first of them: the evidence
+    takes a few equal observations of equal inputs for a proof that there is no noise, and calls all
+    else a function that differs at each input.
 
     :param X: Inputs, [N, D].
     :param Y: Observations, [N, P].
     :param steps: To which each column was recorded, [P].
+    :param weights: How often each row counts elsewhere, [N]; None for once.
     """
-    copies = np.zeros(len(X), bool)
-    if is_recorded_finely(Y, steps):
-        copies[:] = True
-        copies[np.unique(np.hstack([X, Y]), axis=0, return_index=True)[1]] = False
-    return copies
+    if not is_recorded_finely(Y, steps):
+        return weights
+    both = np.hstack([X, Y])
+    _, first, row = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(X):
+        return None if weights is None else np.minimum(weights, 1.0)
+    joined = np.zeros(len(X))
+    joined[first] = np.minimum(np.bincount(row.reshape(-1), weights), 1.0)
+    return joined
 
 
 def odd_targets(y: Array, name: str) -> str | None:

@@ -63,8 +63,9 @@ def select_model(
     compared anew. Single layers are fitted by the densities of 1,000 rows given their nearest of
     all, which show what is too fast for fewer.
 
-    Of other likelihoods, of more rows of several outputs, with weights or with tails that are asked
-    for, and where the output layer or minibatches are given, models are compared by their bounds.
+    Of other likelihoods, of more rows of several outputs or with missing ones, of deep models with
+    tails that are asked for, and where the output layer or minibatches are given, models are
+    compared by their bounds.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
@@ -108,8 +109,7 @@ def select_model(
         and likelihood != "heteroskedastic"
         and not np.isnan(Y).any()
         and Y.shape[1] == 1
-        and weights is None
-        and likelihood not in ("student_t", "warped_student_t")
+        and (choice.depth == 1 or likelihood not in ("student_t", "warped_student_t"))
     )
     if choice.batch_size is None:
         choice = replace(choice, batch_size=rows_of_batches(len(X), given))

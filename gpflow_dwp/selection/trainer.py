@@ -24,7 +24,7 @@ from gpflow_dwp.models.named_kernels import make_kernels
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.deepening import make_nearly_linear, start_at
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.selection.observations import are_copies
+from gpflow_dwp.selection.observations import weights_of_evidence
 from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noise
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
@@ -72,14 +72,8 @@ class Trainer:
 
     @functools.cached_property
     def weights_of_kernels(self) -> Array | None:
-        """How often each row counts where kernel and noise of a single layer are fitted, [N].
-
-        Once, unless weights are given; copies do not.
-        """
-        if self.weights is not None:
-            return self.weights
-        copies = are_copies(self.X, self.Y, self.steps)
-        return np.where(copies, 0.0, 1.0) if copies.any() else None
+        """How often each row counts where kernel and noise of a single layer are fitted, [N]."""
+        return weights_of_evidence(self.X, self.Y, self.steps, self.weights)
 
     @functools.cached_property
     def has_missing(self) -> bool:

@@ -42,8 +42,7 @@ def test_scikit_learn_checks(
     if name in ("check_classifiers_train", "check_regressors_train"):
         estimator.set_params(**TRAINED)
     if name.startswith("check_sample_weight_equivalence"):
-        # Of a kernel's name rows that are copies do not count for kernel and noise; and Adam makes
-        # more of what sums are rounded by with each step, where gradients are nearly zero.
+        # Adam makes more of roundings with each step, where gradients are nearly zero.
         deep = {"depth": 2, "kernel": SquaredExponential(), "num_inducing": 50}
         estimator = clone(estimator).set_params(**deep)
     check(estimator)

@@ -9,6 +9,7 @@ import pytest
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.kernels.values import values_of
+from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.selection import leave_one_out
 from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
 from gpflow_dwp.selection.near_rows import NearRows
@@ -72,6 +73,19 @@ def test_what_few_rows_do_not_show_is_seen(regressor: DeepWishartRegressor) -> N
     error = regressor.predict(new) - np.sin(2.0 * np.pi * 150.0 * new[:, 0])
     assert regressor.model_.output_layer.num_neighbours
     assert np.sqrt(np.mean(error**2)) < 0.2
+
+
+def test_given_tails_and_weights_are_heeded_where_rows_are_many() -> None:
+    """Catches tails that are asked for and dropped, and weights that are taken for no noise."""
+    x, signal = np.resize(X, (1_010, 2)) + 0.3 * RNG.standard_normal((1_010, 2)), np.zeros(1_010)
+    signal[:40] = 3.0 * RNG.standard_normal(40)
+    y = np.sin(x[:, 0]) + 0.1 * RNG.standard_normal(1_010) + signal
+    settings = {"depth": 1, "kernel": "SquaredExponential", "num_inducing": 20, "random_state": 0}
+    model = DeepWishartRegressor(likelihood="student_t", num_steps=4, **settings)
+    model.fit(x, y, sample_weight=np.where(np.arange(1_010) < 500, 2.0, 1.0))
+    assert isinstance(model.model_.likelihood, WarpedStudentT)
+    assert model.model_.output_layer.num_neighbours
+    assert np.sqrt(np.mean((model.predict(x) - np.sin(x[:, 0])) ** 2)) < 0.05
 
 
 def test_further_rows_are_taken_in_at_once(regressor: DeepWishartRegressor) -> None:

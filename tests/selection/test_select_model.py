@@ -287,6 +287,22 @@ def test_rows_of_no_weight_are_not_learned_from() -> None:
         assert np.sqrt(np.mean(np.square(error))) < 0.5
 
 
+def test_rows_that_count_twice_do_not_prove_that_there_is_no_noise() -> None:
+    """Catches equal observations, as weights or as copies, by which all is signal."""
+    noisy = standardised(SIGNAL + 3.0 * NOISE)
+    weights = np.where(np.arange(60) < 30, 3.0, 1.0)
+    repeated = np.repeat(np.arange(60), weights.astype(int))
+    models = [
+        select_model(data, depth=1, kernel="Matern52", likelihood="gaussian", **SHORT).model
+        for data in ((X, noisy), (X, noisy, weights), (X[repeated], noisy[repeated]))
+    ]
+    noise = [model.likelihood.variance.numpy() for model in models]
+    np.testing.assert_allclose(noise[1:], noise[0], rtol=0.5)
+    means = [model.predict_f(X)[0] for model in models]
+    np.testing.assert_allclose(means[1], means[2], atol=1e-4)
+    assert np.abs(means[1] - means[0]).max() > 1e-2
+
+
 def test_held_out_rows_end_the_steps() -> None:
     """Catches held-out rows that are not looked at: of other labels, any learning is for worse."""
     labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
