@@ -100,6 +100,16 @@ TABLES: dict[str, tuple[Table, int, int]] = {
 """By name: what draws rows, and the numbers of those for training and for test."""
 
 
+GROWING: dict[str, tuple[str, float]] = {
+    "periods": ("periods", 0.3),
+    "friedman": ("friedman", 1.0),
+    "three_steps": ("three_steps", 0.05),
+    "daily": ("day", 0.3),
+    "ripples": ("ripples", 0.0),
+}
+"""By name: the function, and the deviation of the noise of NAME-1001 with so many rows."""
+
+
 def lotka_volterra(X: Array, num_times: int = 50) -> Array:
     """Predators and prey [N, 2 * num_times] of four rates, X [N, 4] in the unit cube."""
     low, high = np.array([0.5, 0.02, 0.5, 0.02]), np.array([1.0, 0.08, 1.0, 0.08])
@@ -117,8 +127,8 @@ def lotka_volterra(X: Array, num_times: int = 50) -> Array:
 def load(name: str, seed: int) -> Case:
     """Training and test rows of a case.
 
-    :param name: Of ``PROBLEMS``, ``TABLES`` or ``EMULATORS`` (with a size), or ``rows-20000``: so
-        many rows of eight inputs of a smooth function with noise.
+    :param name: Of ``PROBLEMS``, ``TABLES`` or ``EMULATORS`` (with a size), of ``GROWING`` with
+        a number of rows, or ``rows-20000``: a smooth function of eight inputs with noise.
     """
     rng = np.random.default_rng(seed)
     stem, _, size = name.rpartition("-")
@@ -134,6 +144,13 @@ def load(name: str, seed: int) -> Case:
         make, n, m = TABLES[name] if name in TABLES else (rows, int(size), 500)
         X, y = make(rng, n + m)
         return X[:n], y[:n], X[n:], y[n:]
+    if stem in GROWING and size.isdecimal():
+        (function, noise), n, m = GROWING[stem], int(size), 1_000
+        f = FUNCTIONS[function]
+        X, T = rng.uniform(size=(n, f.num_inputs)), rng.uniform(size=(m, f.num_inputs))
+        if stem == "daily":  # hours in days: more rows are more days
+            X, T = np.arange(n)[:, None] / 24, n / 24 * T
+        return X, f(X) + noise * rng.standard_normal(n), T, f(T)
     if stem in EMULATORS and size in ("small", "large"):
         return _emulator(stem, seed, EMULATORS[stem][size == "large"])
     raise ValueError(f"name must be of a case, got {name!r}")

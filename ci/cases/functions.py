@@ -124,6 +124,16 @@ def ignition(*x: Array) -> Array:
 # Smooth, where depth must not hurt.
 
 
+@inputs()
+def periods(x: Array) -> Array:
+    return np.sin(240 * np.pi * x)
+
+
+@inputs()
+def day(x: Array) -> Array:
+    return np.sin(2 * np.pi * x)
+
+
 @inputs(count=5)
 def friedman(a: Array, b: Array, c: Array, d: Array, e: Array) -> Array:
     return 10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e

@@ -287,20 +287,19 @@ def test_rows_of_no_weight_are_not_learned_from() -> None:
         assert np.sqrt(np.mean(np.square(error))) < 0.5
 
 
-def test_rows_that_count_twice_do_not_prove_that_there_is_no_noise() -> None:
-    """Catches equal observations, as weights or as copies, by which all is signal."""
-    noisy = standardised(SIGNAL + 3.0 * NOISE)
-    weights = np.where(np.arange(60) < 30, 3.0, 1.0)
-    repeated = np.repeat(np.arange(60), weights.astype(int))
-    models = [
-        select_model(data, depth=1, kernel="Matern52", likelihood="gaussian", **SHORT).model
-        for data in ((X, noisy), (X, noisy, weights), (X[repeated], noisy[repeated]))
-    ]
-    noise = [model.likelihood.variance.numpy() for model in models]
-    np.testing.assert_allclose(noise[1:], noise[0], rtol=0.5)
-    means = [model.predict_f(X)[0] for model in models]
-    np.testing.assert_allclose(means[1], means[2], atol=1e-4)
-    assert np.abs(means[1] - means[0]).max() > 1e-2
+def test_rows_that_count_more_than_once_do_not_prove_that_there_is_no_noise() -> None:
+    """Catches weights or copies by which all is signal, where inputs tell nothing."""
+    rng = np.random.default_rng(1)
+    inputs, noise = rng.standard_normal((40, 8)), standardised(rng.standard_normal((40, 1)))
+    weights = np.where(np.arange(40) < 5, 3.0, 1.0)
+    repeated = np.repeat(np.arange(40), weights.astype(int))
+    weighted, copied = (
+        select_model(data, effort="quick", likelihood="gaussian", **SHORT).model
+        for data in ((inputs, noise, weights), (inputs[repeated], noise[repeated]))
+    )
+    assert weighted.likelihood.variance.numpy() > 0.3
+    for one, other in zip(weighted.predict_f(inputs), copied.predict_f(inputs), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_held_out_rows_end_the_steps() -> None:
@@ -341,19 +340,6 @@ def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.CollapseWarning")
-def test_copies_are_no_evidence_of_a_function_without_noise() -> None:
-    """Catches noise of nothing where a few rows were copied and inputs tell nothing else."""
-    rng = np.random.default_rng(1)
-    inputs, noise = rng.standard_normal((40, 8)), rng.standard_normal((40, 1))
-    data = np.vstack([inputs, inputs[:5]]), standardised(np.vstack([noise, noise[:5]]))
-
-    for num_copies in (0, 5):
-        rows = tuple(part[: 40 + num_copies] for part in data)
-        selection = select_model(rows, effort="quick", progress=False)
-        _, variance = selection.model.predict_y(inputs[:5])
-        assert np.all(np.sqrt(variance) > 0.3)
-
-
 def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches Ctrl-C that ends one of many trainings, after which the next one begins."""
     monkeypatch.setattr(
