@@ -82,13 +82,10 @@ def distance(strategy: Any, build: Callable[[], Any] = wishart, **arguments: Any
     return largest_difference(*ends)
 
 
-def regression_on_minibatches(strategy: Any) -> float:
-    return distance(strategy, lambda: wishart(2, "regression"), batch_size=5)
-
-
-def weights_and_keras(strategy: Any) -> float:
+def weighted_minibatches_by_keras(strategy: Any) -> float:
+    keras = {"optimizer": lambda: tf_keras.optimizers.Adam(0.01), "batch_size": 5}
     weighted = (*DATA, np.linspace(0.5, 2.0, 13))
-    return distance(strategy, optimizer=lambda: tf_keras.optimizers.Adam(0.01), data=weighted)
+    return distance(strategy, lambda: wishart(2, "regression"), data=weighted, **keras)
 
 
 def natural_gradients(strategy: Any) -> float:

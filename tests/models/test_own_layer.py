@@ -23,7 +23,6 @@ from gpflow_dwp.models import (
     model_summary,
     save_model,
 )
-from gpflow_dwp.serving import export_model
 from gpflow_dwp.training import fit
 
 DATA = toy_data()
@@ -107,10 +106,10 @@ def test_trains_saves_loads_and_summarises(model: DeepKernelProcess, tmp_path: P
     assert (part.num_parameters, part.kl, part.collapsed) == (3, 0.0, False)
 
 
-def test_is_exported(model: DeepKernelProcess, tmp_path: Path) -> None:
-    export_model(model, tmp_path / "program")
-    loaded = tf.saved_model.load(str(tmp_path / "program"))
+def test_predictions_compile_for_any_number_of_rows(model: DeepKernelProcess) -> None:
+    """As an export of the model does."""
+    rows = tf.TensorSpec([None, 2], tf.float64)
+    compiled = tf.function(model.predict_y, input_signature=[rows], autograph=False)
 
-    served = loaded.predict_y(X=NEW)
-    for name, expected in zip(("mean", "variance"), model.predict_y(NEW), strict=True):
-        np.testing.assert_allclose(served[name], expected, rtol=1e-9)
+    for value, expected in zip(compiled(NEW), model.predict_y(NEW), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-9)

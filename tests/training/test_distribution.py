@@ -18,8 +18,7 @@ import pytest
 from package_source import ROOT
 
 EQUAL = {
-    "regression_on_minibatches": 1e-9,
-    "weights_and_keras": 1e-9,
+    "weighted_minibatches_by_keras": 1e-9,
     "fewer_rows_than_replicas": 1e-9,
     "resumed": 1e-9,
     "own_draws": 1e-10,
