@@ -82,18 +82,18 @@ def distance(strategy: Any, build: Callable[[], Any] = wishart, **arguments: Any
     return largest_difference(*ends)
 
 
-def weighted_minibatches_by_keras(strategy: Any) -> float:
-    keras = {"optimizer": lambda: tf_keras.optimizers.Adam(0.01), "batch_size": 5}
-    weighted = (*DATA, np.linspace(0.5, 2.0, 13))
-    return distance(strategy, lambda: wishart(2, "regression"), data=weighted, **keras)
+def regression_on_minibatches(strategy: Any) -> float:
+    return distance(strategy, lambda: wishart(2, "regression"), batch_size=5)
+
+
+def single_rows_weighted_by_keras(strategy: Any) -> float:
+    """Where there are fewer rows than replicas."""
+    keras = {"optimizer": lambda: tf_keras.optimizers.Adam(0.01), "batch_size": 1}
+    return distance(strategy, data=(*DATA, np.linspace(0.5, 2.0, 13)), **keras)
 
 
 def natural_gradients(strategy: Any) -> float:
     return distance(strategy, lambda: latent_gp("GP"), protocol="natural")
-
-
-def fewer_rows_than_replicas(strategy: Any) -> float:
-    return distance(strategy, batch_size=1)
 
 
 def compiled_by_xla(strategy: Any) -> float:

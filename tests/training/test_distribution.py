@@ -18,8 +18,8 @@ import pytest
 from package_source import ROOT
 
 EQUAL = {
-    "weighted_minibatches_by_keras": 1e-9,
-    "fewer_rows_than_replicas": 1e-9,
+    "regression_on_minibatches": 1e-9,
+    "single_rows_weighted_by_keras": 1e-9,
     "resumed": 1e-9,
     "own_draws": 1e-10,
     "one_replica": 0.0,
