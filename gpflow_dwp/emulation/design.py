@@ -19,7 +19,7 @@ Criterion = Literal["ALM", "ALC"]
 """Largest variance (MacKay, 1992), or integrated variance (Cohn, 1996)."""
 
 # Draws whose joint covariance of all candidates is taken.
-_DRAWS = 40
+_DRAWS, _DRAWS_OF_CHAIN = 40, 200
 
 
 def suggest(
@@ -58,9 +58,9 @@ def suggest(
     check_integers(batch=batch)
     check_choice(get_args(Criterion), criterion=criterion)
     emulator = as_emulator(model)
-    limits = check_bounds(bounds, emulator.model.num_inputs)
+    limits = check_bounds(bounds, emulator.num_inputs)
     if isinstance(candidates, int):
-        X = sobol_points(limits, candidates, emulator.model.num_data if seed is None else seed)
+        X = sobol_points(limits, candidates, emulator.num_runs if seed is None else seed)
     else:
         X = emulator.points("candidates", candidates)
     outside = ((limits[:, 0] > X) | (limits[:, 1] < X)).any(axis=1)
@@ -132,11 +132,11 @@ def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:
 
     Units of a warp's other side, where there is one.
     """
-    posterior = emulator.model.posterior(_DRAWS, seed=emulator.seed)
+    posterior = emulator.draws(_DRAWS, of_chain=_DRAWS_OF_CHAIN)
     _, covariance = posterior.predict_f(emulator.units.to_model(X), full_cov=True)
     outputs = emulator.num_outputs
     noise = np.zeros(outputs)
-    likelihood = emulator.model.likelihood
+    likelihood = posterior.likelihood
     if isinstance(likelihood, Gaussian) and likelihood.variance is not None:
         noise = noise + np.asarray(tf.convert_to_tensor(likelihood.variance))
     # A deterministic candidate that was chosen has no variance left.

@@ -12,7 +12,7 @@ from scipy.stats import qmc
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import DeepKernelProcess, FunctionDraws
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.validation import check_matrix
 
@@ -23,14 +23,14 @@ __all__ = ["Emulator", "as_emulator", "check_bounds", "sobol_points"]
 class Emulator:
     """What predicts, in raw units.
 
-    :param model: The model, in its own units.
+    :param model: The model, in its own units; None of a chain, which has several.
     :param units: What is between these and raw ones.
     :param posterior: Its draws, the same at every call.
     :param seed: What they are made of.
     :param estimator: The estimator that it belongs to, if it does.
     """
 
-    model: DeepKernelProcess
+    model: DeepKernelProcess | None
     units: RawUnits
     posterior: MixturePosterior
     seed: int = 0
@@ -40,7 +40,31 @@ class Emulator:
     def num_outputs(self) -> int:
         """P, those of the model: constant ones are no part of it."""
         standardiser = getattr(self.estimator, "output_standardiser_", None)
-        return int(self.model.num_outputs or 1) if standardiser is None else len(standardiser.mean)
+        num_outputs = self.posterior.num_outputs or 1
+        return num_outputs if standardiser is None else len(standardiser.mean)
+
+    @property
+    def num_inputs(self) -> int:
+        """D."""
+        return self.posterior.num_inputs
+
+    @property
+    def num_runs(self) -> int:
+        """How many runs there are, of all links of a chain."""
+        models = [self.model] if self.model else [each.model_ for each in self.estimator.links]
+        return sum(each.num_data for each in models)
+
+    def draws(self, num_samples: int, of_chain: int) -> MixturePosterior:
+        """Others than of predictions: so many, or of a chain, whose covariances are of draws."""
+        if self.model is None:
+            return self.estimator._draws(of_chain, self.seed)
+        return self.model.posterior(num_samples, seed=self.seed)
+
+    def functions(self, num_samples: int, num_features: int, seed: int) -> Any:
+        """Coherent functions: from [N, D] to [S, N, Q] in the model's units."""
+        if self.model is None:
+            return self.estimator._draws(num_samples, seed).functions
+        return FunctionDraws(self.model, num_samples, num_features=num_features, seed=seed)
 
     def points(self, name: str, values: npt.ArrayLike) -> Array:
         """Check inputs, [N, D] in raw units."""
@@ -78,6 +102,8 @@ def as_emulator(model: Any) -> Emulator:
     """
     if isinstance(model, DeepKernelProcess):
         return Emulator(model, RawUnits(model), model.posterior(100, seed=0))
+    if hasattr(model, "links"):
+        return Emulator(None, model._raw_units(), model._posterior(), model._seed, model)
     if not hasattr(model, "predict_failure"):
         name = type(model).__name__
         raise ValueError(f"model must be a DeepWishartRegressor or a model of ours, got {name}.")

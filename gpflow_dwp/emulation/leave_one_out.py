@@ -76,6 +76,8 @@ def leave_one_out(
         a mixture by itself.
     """
     emulator = as_emulator(model)
+    if emulator.model is None:
+        raise ValueError("model must be one regressor: a chain's are its links.")
     target = getattr(emulator.estimator, "output_standardiser_", None)
     if target is not None and isinstance(emulator.model.likelihood, HeteroskedasticGaussian):
         inputs, observed, _ = emulator.estimator._rows

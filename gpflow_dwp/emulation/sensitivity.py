@@ -18,7 +18,6 @@ from gpflow_dwp.kernels.values import is_of_one_input, parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.rows import RowsPosterior
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
-from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.models.deep_posterior import DeepPosterior
 from gpflow_dwp.validation import check_integers
 
@@ -135,7 +134,7 @@ def sobol_indices(
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
     emulator = as_emulator(model)
-    limits = check_bounds(bounds, emulator.model.num_inputs)
+    limits = check_bounds(bounds, emulator.num_inputs)
     check_integers(at_least=_GROUPS, num_points=num_points)
     size = 2 ** int(np.log2(num_points // _GROUPS))  # as scrambled Sobol points need
     X = sobol_points(limits, 512, seed)
@@ -187,7 +186,7 @@ def main_effects(
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
     emulator = as_emulator(model)
-    limits = check_bounds(bounds, emulator.model.num_inputs)
+    limits = check_bounds(bounds, emulator.num_inputs)
     base = sobol_points(limits, num_points, seed)
     grid = np.linspace(limits[:, 0], limits[:, 1], resolution, axis=1)  # [D, K]
     X = np.broadcast_to(base, (*grid.shape, *base.shape)).copy()
@@ -223,6 +222,8 @@ def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     :param X: Inputs that the variance is over, [N, D] in raw units.
     :return: None where the model has hidden layers, or no kernel that is a sum.
     """
+    if emulator.model is None:
+        return None
     layers: Any = emulator.model.layers
     posterior: Any = emulator.posterior
     kernels = getattr(layers[0], "kernels", ())
@@ -269,8 +270,8 @@ def _is_gaussian_process(emulator: Emulator) -> bool:
         and not posterior.hidden
         and isinstance(posterior.output, RegressionGPLayer)
         and not posterior.output.num_neighbours
-        and isinstance(emulator.model.likelihood, Gaussian)
-        and warp_of(emulator.model.likelihood) is None
+        and isinstance(posterior.likelihood, Gaussian)
+        and warp_of(posterior.likelihood) is None
     )
 
 
@@ -299,19 +300,19 @@ def _function_draws(
     emulator: Emulator, num_functions: int, seed: int, num_groups: int = _GROUPS
 ) -> Iterator[Callable[[Array], Array]]:
     """Sets of functions, each from [N, D] to [S, N, Q] in raw units, without noise."""
-    units, warp = emulator.units, warp_of(emulator.model.likelihood)
+    units, warp = emulator.units, warp_of(emulator.posterior.likelihood)
     num_samples = -(-num_functions // num_groups)
-    output = emulator.model.layers[-1]
-    num_near = getattr(output, "num_neighbours", 0)
     entries = num_samples * _WAVES
-    if num_near:
+    output: Any = None if emulator.model is None else emulator.model.layers[-1]
+    num_near = getattr(output, "num_neighbours", 0)
+    if emulator.model is not None and num_near:
         num_draws = num_samples if emulator.model.num_hidden_layers else 1
         entries = max(entries, num_draws * num_near * (num_near + output.num_inducing))
     for group in range(num_groups):
         of_group = 1_000 * seed + group
-        drawn = FunctionDraws(emulator.model, num_samples, num_features=_WAVES, seed=of_group)
+        drawn = emulator.functions(num_samples, _WAVES, of_group)
 
-        def functions(X: Array, drawn: FunctionDraws = drawn) -> Array:
+        def functions(X: Array, drawn: Any = drawn) -> Array:
             num_blocks = 1 + len(X) * entries // _BLOCK
             blocks = np.array_split(units.to_model(X), num_blocks)
             values = tf.concat([drawn(tf.constant(block)) for block in blocks], axis=1)

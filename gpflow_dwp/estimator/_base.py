@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,9 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.table import Task, split_rows
 from gpflow_dwp.estimator._numbers import exact_numbers
-from gpflow_dwp.estimator._saving import read, write
+from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.exceptions import SavedModelError, TableError
+from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import LikelihoodName
 from gpflow_dwp.models import (
@@ -45,9 +45,6 @@ from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 __all__ = ["DeepWishartEstimator", "standardiser_of_seen"]
 
 Index = npt.NDArray[np.int64]
@@ -57,7 +54,7 @@ _NUM_STEPS = 1_000
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DeepWishartEstimator(BaseEstimator):
+class DeepWishartEstimator(SavedWhole, BaseEstimator):
     """A deep Wishart process behind scikit-learn's interface; see its two subclasses.
 
     :cvar expected_failed_checks: For scikit-learn's ``check_estimator``: checks that are not met
@@ -299,42 +296,20 @@ class DeepWishartEstimator(BaseEstimator):
     def _standardisers(self) -> tuple[Standardiser, Standardiser | None]:
         return self.input_standardiser_, getattr(self, "output_standardiser_", None)
 
-    def _raw_units(self) -> RawUnits:
-        return RawUnits(self.model_, *self._standardisers())
+    def _raw_units(self, *, of_outputs: bool = True) -> RawUnits:
+        inputs, outputs = self._standardisers()
+        return RawUnits(self.model_, inputs, outputs if of_outputs else None)
 
     def _posterior(self) -> MixturePosterior:
         """The draws of all predictions: the same at every call."""
         return kept_posterior(self.model_, self._seed)
 
+    def _draws(self, num_samples: int, seed: int) -> MixturePosterior:
+        return self.model_.posterior(num_samples, seed=seed)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a file, as a whole; nothing is pickled.
-
-        A file that is there already is replaced in one step, when the new one is on the disk.
-
-        :param path: The file.
-        :raises SavedModelError: If a part of it cannot be described; nothing has been written.
-        """
         check_is_fitted(self, "model_")
-        write(self, path, _classes())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, custom_classes: Sequence[type] = ()) -> Self:
-        """Build the estimator that :meth:`save` wrote.
-
-        As for :func:`gpflow_dwp.load_model` the file may be a stranger's: nothing of it is
-        executed. What one version of the package has written later ones read.
-
-        :param path: The file.
-        :param custom_classes: Classes of your own that its kernels are made of.
-        :return: An estimator with the same arguments and attributes: its predictions are identical.
-        :raises SavedModelError: If the file is missing, foreign or damaged, was written by another
-            format, holds an estimator of another class, or names classes that are not known.
-        """
-        estimator = read(path, _classes(), custom_classes)
-        if not isinstance(estimator, cls):
-            name = type(estimator).__name__
-            raise SavedModelError(f"{path} must hold a {cls.__name__}, got {name}.")
-        return estimator
+        super().save(path)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -349,10 +324,6 @@ class DeepWishartEstimator(BaseEstimator):
             own = [each for each in tf.nest.flatten(self.kernel) if isinstance(each, Kernel)]
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
-
-
-def _classes() -> dict[str, type]:
-    return {each.__name__: each for each in DeepWishartEstimator.__subclasses__()}
 
 
 def _copy(model: DeepWishartProcess) -> DeepWishartProcess:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from gpflow.kernels import Kernel
@@ -22,7 +22,10 @@ from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
 from gpflow_dwp.selection.candidates import Candidate, LeaveOneOut
 from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["read", "write"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["SavedWhole"]
 
 _DESCRIPTION = "estimator.json"
 _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
@@ -30,6 +33,46 @@ _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
 _RECORDS: dict[str, Any] = {
     each.__name__: each for each in (Candidate, LeaveOneOut, Standardiser, TrainingHistory)
 }
+
+
+class SavedWhole:
+    """What can be written to a file, as a whole, and read again."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a file, as a whole; nothing is pickled.
+
+        A file that is there already is replaced in one step, when the new one is on the disk.
+
+        :param path: The file.
+        :raises SavedModelError: If a part of it cannot be described; nothing has been written.
+        """
+        write(self, path, _classes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, custom_classes: Sequence[type] = ()) -> Self:
+        """Build the estimator that :meth:`save` wrote.
+
+        As for :func:`gpflow_dwp.load_model` the file may be a stranger's: nothing of it is
+        executed. What one version of the package has written later ones read.
+
+        :param path: The file.
+        :param custom_classes: Classes of your own that its kernels are made of.
+        :return: An estimator with the same arguments and attributes: its predictions are identical.
+        :raises SavedModelError: If the file is missing, foreign or damaged, was written by another
+            format, holds an estimator of another class, or names classes that are not known.
+        """
+        estimator = read(path, _classes(), custom_classes)
+        if not isinstance(estimator, cls):
+            name = type(estimator).__name__
+            raise SavedModelError(f"{path} must hold a {cls.__name__}, got {name}.")
+        return estimator
+
+
+def _classes() -> dict[str, type]:
+    kinds: list[type] = [SavedWhole]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind.__name__: kind for kind in kinds}
 
 
 def write(estimator: Any, path: str | os.PathLike[str], classes: Mapping[str, type]) -> None:
@@ -127,6 +170,6 @@ class _Reader(NamedTuple):
         fields = {name: self.built(each) for name, each in described["fields"].items()}
         if described["class"] in _RECORDS:
             return found(**fields)
-        estimator = found()
+        estimator = found.__new__(found)
         vars(estimator).update(fields)
         return estimator

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils import _safe_indexing, check_array, check_random_state
+from sklearn.utils import _safe_indexing, check_array
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._further_runs import take_in
 from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
+from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
-from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
 from gpflow_dwp.validation import are_constant, check_integers
@@ -23,7 +23,7 @@ from gpflow_dwp.validation import are_constant, check_integers
 __all__ = ["DeepWishartRegressor"]
 
 
-class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
+class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers):
     """A deep Wishart process for regression, as a scikit-learn estimator.
 
     Inputs and targets are standardised on the rows that ``fit`` is given; all predictions are in
@@ -141,7 +141,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         steps = recorded_steps(columns)
         if self.likelihood == "noise_free":  # all digits count
             steps = np.zeros_like(steps)
-        columns, varies = _varying(columns, constants), np.isnan(constants)
+        columns, varies = varying_columns(columns, constants), np.isnan(constants)
         self._train(inputs, columns, weights, None)
         self._constants: Array = constants
         self.num_failed_ = 0
@@ -200,34 +200,11 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = _varying(targets.reshape(len(targets), -1), self._constants)
+        columns = varying_columns(targets.reshape(len(targets), -1), self._constants)
         succeeded = self._note_failures(inputs, columns)
         if succeeded.any():
             take_in(self, inputs[succeeded], columns[succeeded], num_steps)
         return self
-
-    def predict(
-        self, X: npt.ArrayLike, return_std: bool = False, include_noise: bool = True
-    ) -> Array | tuple[Array, Array]:
-        """Predict means, and standard deviations of observations where they are asked for.
-
-        :param X: Inputs, [N, D].
-        :param return_std: Whether standard deviations are wanted.
-        :param include_noise: Whether they are of observations, noise or nugget included, or of the
-            function alone.
-        :return: Means, [N] or [N, Q] as the targets of ``fit``; with ``return_std`` also the
-            standard deviations, of the same shape.
-        """
-        inputs = self._check_inputs(X)
-        # In the model's units: in raw ones a variance may be beyond float64.
-        units = RawUnits(self.model_, self.input_standardiser_)
-        moments = units.moments if include_noise else units.function_moments
-        outputs = self.output_standardiser_
-        num_targets = len(outputs.mean)
-        mean, variance = (part[:, :num_targets] for part in moments(self._posterior(), inputs))
-        mean = self._shaped(outputs.inverse_transform(mean), self._constants)
-        deviation = self._shaped(np.sqrt(variance) * outputs.scale)
-        return (mean, deviation) if return_std else mean
 
     def predict_failure(self, X: npt.ArrayLike) -> Array:
         """Predict the probability that a run fails; 0 where none has, or ``failures`` is False.
@@ -256,96 +233,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             self._learn_failures(np.concatenate([inputs, X]), np.concatenate([before, failed]))
         return ~failed
 
-    def predict_quantiles(
-        self, X: npt.ArrayLike, quantiles: npt.ArrayLike = (0.05, 0.5, 0.95)
-    ) -> Array:
-        """Predict quantiles of observations, exactly those of the mixture.
-
-        :param X: Inputs, [N, D].
-        :param quantiles: K probabilities, strictly between 0 and 1.
-        :return: [N, K], or [N, Q, K] for targets of Q columns.
-        :raises ValueError: If a probability is not between 0 and 1.
-        """
-        inputs = self._check_inputs(X)
-        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-        values = [
-            distribution.quantile(levels)
-            for _, distribution in self._raw_units().distributions(self._posterior(), inputs)
-        ]
-        return np.moveaxis(self._shaped(np.concatenate(values, axis=1), self._constants), 0, -1)
-
-    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
-        """Predict central intervals of observations.
-
-        :param X: Inputs, [N, D].
-        :param coverage: Probability of the intervals, strictly between 0 and 1.
-        :return: Lower and upper ends, [N] or [N, Q] each.
-        :raises ValueError: If ``coverage`` is not between 0 and 1.
-        """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
-        tail = 0.5 * (1.0 - coverage)
-        ends = self.predict_quantiles(X, (tail, 1.0 - tail))
-        return ends[..., 0], ends[..., 1]
-
-    def predict_log_density(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, step: npt.ArrayLike | None = None
-    ) -> Array:
-        """Return the log density of each observation, per unit of the targets.
-
-        Targets that are recorded to a step h, such as counts, have the probability of their cell by
-        its width, P(y - h/2 < y' < y + h/2) / h: a density at a point that was observed again and
-        again has no upper limit. Constant outputs do not count.
-
-        :param X: Inputs, [N, D].
-        :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
-        :param step: h, a number or [Q], 0 for densities; None for ``resolution_``.
-        :return: Log densities, of all outputs jointly, [N].
-        :raises ValueError: If the shapes do not fit, or a number is not finite.
-        """
-        inputs = self._check_inputs(X)
-        y, _ = exact_numbers("y", y)
-        targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        if targets.shape != (len(inputs), *self._target_shape):
-            expected = [len(inputs), *self._target_shape]
-            raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = _varying(targets.reshape(len(targets), -1), self._constants)
-        steps = np.broadcast_to(self.resolution_ if step is None else step, self._constants.shape)
-        steps = steps[np.isnan(self._constants)]
-        return self._raw_units().log_density(self._posterior(), inputs, columns, steps)
-
-    def sample_y(
-        self,
-        X: npt.ArrayLike,
-        n_samples: int = 1,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> Array:
-        """Draw observations, jointly over the points: functions, plus noise.
-
-        Every draw has a covariance of all points, so memory grows with N².
-
-        :param X: Inputs, [N, D].
-        :param n_samples: Number of draws, S.
-        :param random_state: Seed or generator.
-        :return: [N, S], or [N, Q, S] for targets of Q columns, as scikit-learn's Gaussian
-            processes have it.
-        :raises ValueError: If ``n_samples`` is not a positive integer.
-        """
-        check_integers(n_samples=n_samples)
-        inputs = self._check_inputs(X)
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        posterior = self.model_.posterior(n_samples, seed=seed)
-        samples = self._raw_units().sample(posterior, inputs, full_cov=True)
-        return np.moveaxis(self._shaped(samples, self._constants), 0, -1)
-
-    def _shaped(self, values: Array, constants: npt.ArrayLike = 0.0) -> Array:
-        """Put in outputs that are constant, in the last axis, and drop it if targets had none."""
-        varies = np.isnan(self._constants)
-        full = np.empty((*values.shape[:-1], len(varies)))
-        full[...] = constants
-        full[..., varies] = values
-        return full if self._target_shape else full[..., 0]
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -356,17 +243,6 @@ def _constants_of(columns: Array) -> Array:
     """The value of each target that is constant, [Q], and NaN of others, or if all are."""
     constants = np.where(are_constant(columns), np.fmin.reduce(columns), np.nan)
     return constants if np.isnan(constants).any() else np.full_like(constants, np.nan)
-
-
-def _varying(columns: Array, constants: Array) -> Array:
-    """The targets that are not constant, [N, P]."""
-    others = ~(np.isnan(constants) | np.isnan(columns) | np.isclose(columns, constants, 1e-15, 0.0))
-    for row, column in np.argwhere(others)[:1]:
-        raise ValueError(
-            f"y must be {constants[column]:g} in column {column + 1}, as in all rows of fit, got "
-            f"{columns[row, column]:g} in row {row + 1}: fit anew."
-        )
-    return columns[:, np.isnan(constants)]
 
 
 def _failed_runs(y: Any) -> npt.NDArray[np.bool_]:

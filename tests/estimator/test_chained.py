@@ -1,0 +1,190 @@
+"""Chains of emulators, against quadrature over what exact Gaussian processes pass on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+from gpflow_dwp import emulation
+from gpflow_dwp.estimator import ChainedEmulator, DeepWishartRegressor
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+SQUARE = np.array([[0.0, 1.0]] * 2)
+
+
+def one_layer(**arguments: object) -> DeepWishartRegressor:
+    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", **arguments}
+    return DeepWishartRegressor(depth=1, random_state=0, **given)
+
+
+def design(size: int, num_inputs: int = 2, seed: int = 10) -> np.ndarray:
+    return qmc.LatinHypercube(num_inputs, optimization="random-cd", rng=seed).random(size)
+
+
+def fine(X: np.ndarray) -> np.ndarray:
+    return (6.0 * X[:, 0] - 2.0) ** 2 * np.sin(12.0 * X[:, 0] - 4.0)
+
+
+def coarse(X: np.ndarray) -> np.ndarray:
+    return 0.5 * fine(X) + 10.0 * X[:, 0] - 10.0
+
+
+def passed_on(
+    first: DeepWishartRegressor, x: np.ndarray, predict: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of what gets N(mean, std²) of the first, by quadrature."""
+    mean, std = first.predict(x, return_std=True)
+    parts = [predict(mean + node * std) for node in NODES]
+    means, deviations = (np.stack(part) for part in zip(*parts, strict=True))
+    total = WEIGHTS @ means
+    return total, np.sqrt(WEIGHTS @ (deviations**2 + (means - total) ** 2))
+
+
+@pytest.fixture(scope="module")
+def linked() -> ChainedEmulator:
+    X = design(7)
+    first = one_layer().fit(X, 2.0 + np.sin(5.0 * X[:, 0]) * X[:, 1])
+    W = np.stack([np.linspace(1.0, 3.0, 7), design(7, 1)[:, 0]], axis=1)
+    second = one_layer().fit(W, 10.0 * np.cos(2.0 * W[:, 0]) + W[:, 1])
+    return ChainedEmulator([first, second], [None, [2, 0]])
+
+
+def test_moments_are_those_of_quadrature(linked: ChainedEmulator) -> None:
+    """Catches means in place of draws, columns that change places, and units that are forgotten."""
+    first, second = linked.links
+    x = design(6, seed=11)
+
+    def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return second.predict(np.stack([w, x[:, 0]], axis=1), return_std=True)
+
+    mean, std = passed_on(first, x, predict)
+    found = linked.predict(x, return_std=True)
+    by_means = predict(first.predict(x))[1]
+    assert (std > 1.5 * by_means).any()
+    np.testing.assert_allclose(found[0], mean, atol=0.05 * std.max())
+    np.testing.assert_allclose(found[1], std, rtol=0.1, atol=1e-3)
+    lower, upper = linked.predict_interval(x, 0.9)
+    assert ((lower < mean) & (mean < upper)).all()
+
+
+def test_functions_are_those_of_the_predictions(linked: ChainedEmulator) -> None:
+    """Catches coherent draws of another chain than the one of single points."""
+    x = design(4, seed=11)
+    mean, std = linked.predict(x, return_std=True)
+    drawn = linked.sample_y(x, 400)
+    np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=0.2 * std.max())
+    np.testing.assert_allclose(drawn.std(axis=1), std, rtol=0.25, atol=0.02)
+
+
+def test_all_of_emulation_takes_a_chain(linked: ChainedEmulator, tmp_path: Path) -> None:
+    """Catches what reads a single model, gradients that end at a link, and attributes not saved."""
+    x = design(5, seed=12)
+    mean, std = linked.predict(x, return_std=True)
+    slopes = emulation.gradient(linked, x)[0]
+    ends = [linked.predict(x + sign * np.array([[1e-4, 0.0]])) for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(slopes[:, 0], (ends[0] - ends[1]) / 2e-4, rtol=1e-3, atol=1e-3)
+    found = emulation.implausibility(linked, x, 1.0, observation_std=0.3)
+    np.testing.assert_allclose(found, np.abs(1.0 - mean) / np.sqrt(std**2 + 0.09))
+    effects = emulation.main_effects(linked, SQUARE, resolution=2, num_points=32, num_functions=8)
+    assert effects.interval.shape == (2, 2, 2) and effects.shares is None
+    new = emulation.suggest(linked, SQUARE, 2, candidates=x)
+    assert all((each == x).all(axis=1).any() for each in new)
+    linked.save(tmp_path / "chain")
+    loaded = ChainedEmulator.load(tmp_path / "chain")
+    np.testing.assert_array_equal(loaded.predict(x), mean)
+
+
+def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
+    """Catches a difference that is not added again, or to another draw than was passed."""
+    X, few, x = design(9, 1), design(5, 1, seed=11), design(40, 1, seed=12)
+    runs = [(X, coarse(X)), (few, fine(few))]
+    chain = ChainedEmulator.coarse_to_fine(runs, one_layer())
+    first, direct, relative = chain.links
+
+    def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return direct.predict(np.column_stack([x, w]), return_std=True)
+
+    def with_difference(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, std = relative.predict(np.column_stack([x, w]), return_std=True)
+        return w + mean, std
+
+    moments = [passed_on(first, x, each) for each in (predict, with_difference)]
+    mean = 0.5 * (moments[0][0] + moments[1][0])
+    std = np.sqrt(np.mean([s**2 + (m - mean) ** 2 for m, s in moments], axis=0))
+    found = chain.predict(x, return_std=True)
+    np.testing.assert_allclose(found[0], mean, atol=0.05 * std.max())
+    np.testing.assert_allclose(found[1], std, rtol=0.1, atol=0.03 * std.max())
+    lower, upper = chain.predict_interval(x)
+    assert np.mean((lower <= fine(x)) & (fine(x) <= upper)) >= 0.9
+    chain.tell(x[:3], coarse(x[:3]), stage=0)
+    assert [each.model_.num_data for each in chain.links] == [12, 5, 5]
+    np.testing.assert_allclose(direct._rows[0][:, 1], chain.links[0].predict(few))
+    np.testing.assert_allclose(chain.predict(few), fine(few), atol=0.05)
+
+
+def test_a_field_is_its_components_and_what_they_leave() -> None:
+    """Catches patterns that are scaled twice, variance left out, and constant outputs.
+
+    By another route: eigenvectors of the covariance.
+    """
+    X = design(12)
+    times = np.linspace(0.0, 1.0, 30)
+    amplitudes = np.stack([1.0 + X[:, 0], X[:, 1] ** 2, 0.05 * np.sin(9.0 * X[:, 0])], axis=1)
+    waves = np.stack([np.cos(3.0 * times), 5.0 * times, np.sin(20.0 * times)])
+    Y = np.insert(amplitudes @ waves + 100.0, 3, 7.0, axis=1)
+    chain = ChainedEmulator.of_field(X, Y, one_layer(), num_components=2)
+    x, varies = design(5, seed=11), np.arange(31) != 3
+    center, scale = Y[:, varies].mean(axis=0), Y[:, varies].std(axis=0)
+    Z = (Y[:, varies] - center) / scale
+    patterns = np.linalg.eigh(Z.T @ Z)[1][:, -2:].T
+    left = np.sum((Z - Z @ patterns.T @ patterns) ** 2, axis=0) / (12 - 1 - 2)
+    mean, std = one_layer().fit(X, Z @ patterns.T).predict(x, return_std=True)
+    found = chain.predict(x, return_std=True)
+    np.testing.assert_allclose(found[0][:, varies], center + scale * (mean @ patterns), atol=1e-3)
+    expected = scale * np.sqrt(std**2 @ patterns**2 + left)
+    np.testing.assert_allclose(found[1][:, varies], expected, rtol=1e-3)
+    np.testing.assert_array_equal(found[0][:, 3], 7.0)
+    np.testing.assert_array_equal(found[1][:, 3], 0.0)
+    drawn = chain.sample_y(x, 200)
+    np.testing.assert_allclose(drawn.std(axis=2)[:, varies], expected, rtol=0.4)
+    assert np.isfinite(chain.predict_log_density(X[:2], Y[:2])).all()
+    assert chain.tell(x[:1], Y[:1]).links[0].model_.num_data == 13
+
+
+def test_noise_is_passed_on_or_not() -> None:
+    """Catches observations where functions are meant, and the reverse."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(0.0, 1.0, 60)[:, None]
+    noisy = one_layer(likelihood="gaussian").fit(X, X[:, 0] + 0.2 * rng.standard_normal(60))
+    W = np.linspace(-1.0, 2.0, 12)[:, None]
+    tripled = one_layer().fit(W, 3.0 * W[:, 0])
+    spread = [
+        ChainedEmulator([noisy, tripled], include_noise=each).predict(X[:1], return_std=True)[1]
+        for each in (True, False)
+    ]
+    for found, noise in zip(spread, (True, False), strict=True):
+        std = noisy.predict(X[:1], return_std=True, include_noise=noise)[1]
+        np.testing.assert_allclose(found, 3.0 * std, rtol=0.05)
+
+
+def test_bad_input_is_named(linked: ChainedEmulator) -> None:
+    """Catches links that do not fit together, and an index beside the outputs."""
+    first, second = linked.links
+    with pytest.raises(ValueError, match="fitted DeepWishartRegressors"):
+        ChainedEmulator([first, one_layer()])
+    with pytest.raises(ValueError, match="columns must say what link 2 takes"):
+        ChainedEmulator([first, second])
+    with pytest.raises(ValueError, match="below 3"):
+        ChainedEmulator([first, second], [None, [2, 3]])
+    with pytest.raises(ValueError, match="X must have 2 columns"):
+        linked.predict(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="stage must be"):
+        linked.tell([[0.5, 0.5]], [1.0], stage=2)
+    with pytest.raises(ValueError, match="two versions"):
+        ChainedEmulator.coarse_to_fine([(np.zeros((2, 1)), np.zeros(2))])
