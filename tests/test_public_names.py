@@ -31,7 +31,7 @@ TOP_MODULES = [
 ]
 SUBPACKAGES = [module for module in TOP_MODULES if module.is_package and module.group not in SHARED]
 LIBRARY = [module for module in TOP_MODULES if not module.is_package and module.group not in SHARED]
-MOST_NAMES = 158
+MOST_NAMES = 161
 LONGEST_FILE = 400
 # A letter of the glossary, and perhaps a shape, in place of a description.
 LETTER_ALONE = re.compile(r":param (\w+): \w'?(?:, \[[^\]]*\])?\.$", re.MULTILINE)

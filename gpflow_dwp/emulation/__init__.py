@@ -1,20 +1,30 @@
 """What people who emulate expensive simulators ask of a fitted model, in raw units.
 
-Each function takes a fitted :class:`~gpflow_dwp.estimator.DeepWishartRegressor`, or a trained model
-of this package, whose units are then raw units. Runs without noise are fitted with
+Each function takes a fitted :class:`~gpflow_dwp.estimator.DeepWishartRegressor` or a
+:class:`~gpflow_dwp.estimator.ChainedEmulator`, or a trained model of this package, whose units are
+then raw units. Runs without noise are fitted with
 ``likelihood="noise_free"``, and taken in one after the other by the estimator's ``tell``.
 """
 
-from gpflow_dwp.emulation.design import implausibility, suggest
+from gpflow_dwp.emulation.design import suggest
 from gpflow_dwp.emulation.leave_one_out import leave_one_out, plot_leave_one_out
+from gpflow_dwp.emulation.matching import (
+    implausibility,
+    input_posterior,
+    plot_implausibility,
+    sample_plausible,
+)
 from gpflow_dwp.emulation.sensitivity import gradient, main_effects, sobol_indices
 
 __all__ = [
     "gradient",
     "implausibility",
+    "input_posterior",
     "leave_one_out",
     "main_effects",
+    "plot_implausibility",
     "plot_leave_one_out",
+    "sample_plausible",
     "sobol_indices",
     "suggest",
 ]

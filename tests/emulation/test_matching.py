@@ -1,0 +1,107 @@
+"""What an observation leaves of the inputs, against volumes and posteriors in closed form."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow_probability as tfp
+from scipy.stats import qmc
+
+from gpflow_dwp import emulation
+from gpflow_dwp.estimator import DeepWishartRegressor
+
+tfd = tfp.distributions
+CUBE = np.array([[0.0, 1.0]] * 4)
+CENTRE, RADIUS = np.array([0.3, 0.5, 0.6, 0.2]), 0.05
+MATRIX = np.array([[2.0, -1.0], [1.0, 1.0], [0.5, 0.0]])
+
+
+def ball(X: np.ndarray) -> np.ndarray:
+    """3 at the edge of a ball."""
+    return 3.0 * np.linalg.norm(X - CENTRE, axis=1) / RADIUS
+
+
+@pytest.fixture(scope="module")
+def linear() -> DeepWishartRegressor:
+    X = qmc.scale(qmc.LatinHypercube(2, rng=0).random(20), [-1.0, -1.0], [2.0, 2.0])
+    regressor = DeepWishartRegressor(
+        likelihood="noise_free", kernel="SquaredExponential", depth=1, random_state=0
+    )
+    return regressor.fit(X, X @ MATRIX.T + 1.0)
+
+
+def test_a_small_part_is_found_and_measured() -> None:
+    """Catches points that stay where they were found, and shares of levels that do not multiply."""
+    found = emulation.sample_plausible(ball, CUBE, 500, seed=1)
+    volume = math.pi**2 / 2.0 * RADIUS**4
+    assert 0.6 * volume < found.share < 1.6 * volume
+    assert (ball(found.points) <= 3.0).all() and len(np.unique(found.points, axis=0)) > 400
+    np.testing.assert_allclose(found.points.mean(axis=0), CENTRE, atol=0.006)
+    std = RADIUS / math.sqrt(4 + 2)
+    np.testing.assert_allclose(found.points.std(axis=0), std, rtol=0.15)
+    nothing = emulation.sample_plausible(lambda X: np.full(len(X), 9.0), CUBE)
+    assert nothing.share == 0.0 and nothing.points.shape == (0, 4)
+
+
+def test_figure_shows_least_implausibility_and_depth() -> None:
+    """Catches axes that change places, and a share of all points in place of those of a cell."""
+
+    def strip(X: np.ndarray) -> np.ndarray:
+        return 3.0 * X[:, 0] / 0.25 + X[:, 1]
+
+    figure = emulation.plot_implausibility(strip, CUBE[:3], resolution=4, num_points=4096)
+    panels = np.reshape(figure.axes[:9], (3, 3))
+    least, depth = (panels[place].images[0].get_array() for place in ((1, 0), (0, 1)))
+    np.testing.assert_allclose(least[0], [0.0, 3.0, 6.0, 9.0], atol=0.3)
+    assert depth[0, 0] > 0.9 and (depth[1:] < 0.05).all()
+    assert panels[2, 0].images[0].get_array().shape == (4, 4)
+
+
+def test_outputs_that_were_not_observed_or_that_covary(linear: DeepWishartRegressor) -> None:
+    """Catches NaN that rule out everything, and ranks or covariances of other outputs."""
+    x = np.array([[0.2, 0.4], [1.0, 0.0]])
+    mean, std = linear.predict(x, return_std=True)
+    z, spread = np.array([1.0, np.nan, 2.0]), np.array([0.5, 0.1, 0.2])
+    each = np.abs(z - mean)[:, [0, 2]] / np.sqrt(std**2 + spread**2)[:, [0, 2]]
+    for rank, expected in ((1, each.max(axis=1)), (2, each.min(axis=1))):
+        found = emulation.implausibility(linear, x, z, observation_std=spread, rank=rank)
+        np.testing.assert_allclose(found, expected)
+    C = np.array([[0.3, 9.0, 0.1], [9.0, 9.0, 9.0], [0.1, 9.0, 0.2]])
+    found = emulation.implausibility(linear, x, z, observation_std=spread, covariance=C)
+    for value, m, s in zip(found, mean, std, strict=True):
+        joint = (C + np.diag(s**2 + spread**2))[np.ix_([0, 2], [0, 2])]
+        error = (z - m)[[0, 2]]
+        np.testing.assert_allclose(value, np.sqrt(error @ np.linalg.solve(joint, error)))
+    with pytest.raises(ValueError, match="rank must be at most 2"):
+        emulation.implausibility(linear, x, z, rank=3)
+    with pytest.raises(ValueError, match="covariance must be 3 by 3"):
+        emulation.implausibility(linear, x, z, covariance=np.eye(2))
+
+
+def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
+    """Catches precision that counts twice, and outputs that were not observed; to 4 errors."""
+    prior = tfd.MultivariateNormalDiag(np.array([0.5, 0.2]), np.array([0.3, 0.4]))
+    z, C = np.array([2.0, 1.5, np.nan]), np.array([[0.04, 0.03, 0.0], [0.03, 0.09, 0.0], [0, 0, 1]])
+    found = emulation.input_posterior(
+        linear,
+        z,
+        prior,
+        observation_std=0.1,
+        discrepancy_std=0.2,
+        covariance=C,
+        num_draws=250,
+        num_burnin=100,
+    )
+    assert found.draws.shape == (4, 250, 2) and (found.r_hat < 1.05).all()
+    noise, A = (C + 0.05 * np.eye(3))[:2, :2], MATRIX[:2]
+    precision = A.T @ np.linalg.solve(noise, A) + np.diag([0.3**-2, 0.4**-2])
+    covariance = np.linalg.inv(precision)
+    pull = A.T @ np.linalg.solve(noise, z[:2] - 1.0) + np.array([0.5 / 0.09, 0.2 / 0.16])
+    draws = found.draws.reshape(-1, 2)
+    error = 4.0 * np.sqrt(np.diag(covariance) / found.effective_size)
+    assert (np.abs(draws.mean(axis=0) - covariance @ pull) < error).all()
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.25 * covariance.max())
+    with pytest.raises(ValueError, match=r"events \[2\]"):
+        emulation.input_posterior(linear, z, tfd.Normal(0.0, 1.0))
