@@ -265,7 +265,6 @@ def test_single_precision() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.usefixtures("eager")
 def test_seeds() -> None:
     short = {**SMALL, "num_steps": 2, "kernel": gpflow.kernels.SquaredExponential()}
     first, same, other = (
@@ -332,12 +331,12 @@ def test_early_stopping_ends_the_steps_and_keeps_the_best(
 
     monkeypatch.setattr("gpflow_dwp.training.early_stopping.EarlyStopping", note)
     stopping = {"early_stopping": True, "validation_fraction": 0.2, "n_iter_no_change": 2}
-    settings = {**SMALL, "kernel": kernel, "num_inducing": 5, **stopping}
+    settings = {**SMALL, "kernel": kernel, "num_inducing": 5, "num_steps": 12, **stopping}
     regressor = DeepWishartRegressor(**settings).fit(X, Y, sample_weight=np.full(40, 2.0))
 
     assert regressor.model_.num_data == 32
-    # Of 30 steps the first half are annealing, or a sixth of those of a kernel that is given.
-    first = 15 if isinstance(kernel, str) else 5
+    # Of 12 steps the first half are annealing, or a sixth of those of a kernel that is given.
+    first = 6 if isinstance(kernel, str) else 2
     assert regressor.history_.stop_reason == f"a callback ended the run after step {first + 2}"
     assert made[0].steps == [first, first + 1, first + 2] and made[0].best_step == first
 
