@@ -39,7 +39,7 @@ def test_one_seed_gives_one_run_and_another_seed_another() -> None:
     models = [tiny_model(2, posterior="GW", whiten=True) for _ in range(3)]
 
     first, second, other = (
-        run(model, 30, batch_size=6, seed=seed)
+        run(model, 5, batch_size=6, seed=seed)
         for model, seed in zip(models, (0, 0, 1), strict=True)
     )
 
@@ -72,6 +72,7 @@ def test_a_model_that_explains_everything_as_noise_is_warned_of() -> None:
         fit(model, data, 100, progress=False)
 
 
+@pytest.mark.usefixtures("eager")
 def test_an_optimizer_goes_on_where_it_stopped() -> None:
     together, apart = tiny_model(1), tiny_model(1)
     run(together, 4, optimizer=tf_keras.optimizers.Adam(0.01), kl_annealing_steps=0)
@@ -116,6 +117,7 @@ def test_a_gradient_that_is_not_finite_is_named() -> None:
         np.testing.assert_array_equal(value, expected)
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_prior_that_is_not_finite_is_named() -> None:
     model = tiny_model(1)
     low, high = np.float64(5.0), np.float64(6.0)

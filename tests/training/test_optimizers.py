@@ -64,6 +64,7 @@ def test_built_again_it_begins_anew() -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.usefixtures("eager")
 def test_step_is_that_of_gpflow() -> None:
     data = toy_data()
     model = build_latent_variable_deep_gp(data, "GP", num_inducing=5)

@@ -54,6 +54,7 @@ def test_natural_gradients_move_the_output_layer() -> None:
     assert_same_parameters(by_name, by_hand)
 
 
+@pytest.mark.usefixtures("eager")
 def test_the_papers_network_ends_at_the_average_of_its_iterates() -> None:
     """Catches a model that is left at the last iterate; decay 0.999 from the start on."""
     averaged = tiny_model(1, data=DATA)
