@@ -15,9 +15,9 @@ from faults.killed_training import INTERVAL, SECONDS_OF_PAUSE, STEPS, train
 
 KINDS = (
     "1 regression stopping",
-    "2 pseudo_targets minibatches",
-    "2 regression",
     "1 pseudo_targets minibatches stopping",
+    "2 regression",
+    "2 pseudo_targets minibatches",
     "2 regression stopping",
     "1 pseudo_targets",
 )
