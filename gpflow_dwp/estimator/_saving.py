@@ -7,9 +7,9 @@ The file is a zip archive of a description (JSON), of arrays, and of models as
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gpflow.kernels import Kernel
@@ -46,7 +46,42 @@ class SavedWhole:
         :param path: The file.
         :raises SavedModelError: If a part of it cannot be described; nothing has been written.
         """
-        write(self, path, _classes())
+        classes = _classes()
+        files: dict[str, bytes] = {}
+        arrays: Arrays = {}
+
+        def described(value: Any) -> Any:
+            """Plain data of a value; models and arrays are put in their places, by new names."""
+            if isinstance(value, DeepWishartProcess):
+                name = f"model {len(files)}.zip"
+                files[name] = model_to_bytes(value)
+                return {"model": name}
+            if isinstance(value, np.ndarray):
+                name = f"array {len(arrays)}"
+                are_objects = value.dtype.kind == "O"  # labels, or names
+                arrays[name] = np.array(value.tolist()) if are_objects else value
+                if arrays[name].dtype.kind not in "biufU":
+                    raise SavedModelError(f"{value!r:.80} cannot be described as plain data")
+                return {"array": name, "are_objects": are_objects}
+            if type(value) in (*_RECORDS.values(), *classes.values()):
+                fields = value._asdict() if hasattr(value, "_asdict") else vars(value)
+                parts = {}
+                for name, each in fields.items():
+                    try:
+                        parts[name] = described(each)
+                    except SavedModelError as error:
+                        raise SavedModelError(f"{name}: {error}") from error
+                return {"class": type(value).__name__, "fields": parts}
+            if isinstance(value, list | tuple):
+                items = [described(each) for each in value]
+                return {"tuple": items} if isinstance(value, tuple) else items
+            return {"part": to_config(value)} if isinstance(value, Kernel) else to_config(value)
+
+        try:
+            description = _FORMAT | {"estimator": described(self)}
+        except SavedModelError as error:
+            raise SavedModelError(f"The estimator cannot be saved: {error}") from error
+        write_whole(Path(path), pack(_DESCRIPTION, description, arrays, files))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, custom_classes: Sequence[type] = ()) -> Self:
@@ -61,7 +96,37 @@ class SavedWhole:
         :raises SavedModelError: If the file is missing, foreign or damaged, was written by another
             format, holds an estimator of another class, or names classes that are not known.
         """
-        estimator = read(path, _classes(), custom_classes)
+        classes = _classes()
+
+        def built(described: Any) -> Any:
+            if isinstance(described, list):
+                return [built(each) for each in described]
+            if not isinstance(described, dict):
+                return described
+            if "model" in described:
+                return model_from_bytes(files[described["model"]], custom_classes=custom_classes)
+            if "part" in described:
+                return from_config(described["part"], custom_classes)
+            if "array" in described:
+                array = arrays[described["array"]]
+                return array.astype(object) if described["are_objects"] else array
+            if "tuple" in described:
+                return tuple(built(described["tuple"]))
+            name = described["class"]
+            fields = {each: built(value) for each, value in described["fields"].items()}
+            if name in _RECORDS:
+                return _RECORDS[name](**fields)
+            estimator: Any = object.__new__(classes[name])
+            vars(estimator).update(fields)
+            return estimator
+
+        try:
+            description, arrays, files = unpack(Path(path).read_bytes(), _DESCRIPTION, _FORMAT)
+            estimator = built(description["estimator"])
+        except OSError as error:
+            raise SavedModelError(f"{path} cannot be read: {error}") from error
+        except Exception as error:  # of a dozen kinds, as the damage falls
+            raise SavedModelError(f"{path} is no saved estimator, or damaged: {error}") from error
         if not isinstance(estimator, cls):
             name = type(estimator).__name__
             raise SavedModelError(f"{path} must hold a {cls.__name__}, got {name}.")
@@ -73,103 +138,3 @@ def _classes() -> dict[str, type]:
     for kind in kinds:
         kinds += kind.__subclasses__()
     return {kind.__name__: kind for kind in kinds}
-
-
-def write(estimator: Any, path: str | os.PathLike[str], classes: Mapping[str, type]) -> None:
-    """Write an estimator to a file, in one step.
-
-    :param estimator: One of the classes, which has others, records, models and data in attributes.
-    :param path: The file.
-    :param classes: The estimators that there are, by their names.
-    :raises SavedModelError: If a part of it cannot be described; nothing has been written.
-    """
-    files: dict[str, bytes] = {}
-    arrays: Arrays = {}
-    try:
-        description = _FORMAT | {"estimator": _described(estimator, files, arrays, classes)}
-    except SavedModelError as error:
-        raise SavedModelError(f"The estimator cannot be saved: {error}") from error
-    write_whole(Path(path), pack(_DESCRIPTION, description, arrays, files))
-
-
-def read(
-    path: str | os.PathLike[str], classes: Mapping[str, type], custom_classes: Sequence[type]
-) -> Any:
-    """Build the estimator that :func:`write` wrote.
-
-    :param custom_classes: The user's, of which kernels are.
-    :raises SavedModelError: If the file is missing, foreign or damaged, was written by another
-        format, or names classes that are not known.
-    """
-    try:
-        description, arrays, files = unpack(Path(path).read_bytes(), _DESCRIPTION, _FORMAT)
-        known = {**_RECORDS, **classes}
-        return _Reader(files, arrays, known, custom_classes).built(description["estimator"])
-    except OSError as error:
-        raise SavedModelError(f"{path} cannot be read: {error}") from error
-    except Exception as error:  # of a dozen kinds, as the damage falls
-        raise SavedModelError(f"{path} is no saved estimator, or damaged: {error}") from error
-
-
-def _described(
-    value: Any, files: dict[str, bytes], arrays: Arrays, classes: Mapping[str, type]
-) -> Any:
-    """Plain data of a value; models and arrays are put in their places, by new names."""
-
-    def described(each: Any) -> Any:
-        return _described(each, files, arrays, classes)
-
-    if isinstance(value, DeepWishartProcess):
-        name = f"model {len(files)}.zip"
-        files[name] = model_to_bytes(value)
-        return {"model": name}
-    if isinstance(value, np.ndarray):
-        name, are_objects = f"array {len(arrays)}", value.dtype.kind == "O"  # labels, or names
-        arrays[name] = np.array(value.tolist()) if are_objects else value
-        if arrays[name].dtype.kind not in "biufU":
-            raise SavedModelError(f"{value!r:.80} cannot be described as plain data")
-        return {"array": name, "are_objects": are_objects}
-    if type(value) in (*_RECORDS.values(), *classes.values()):
-        fields = value._asdict() if hasattr(value, "_asdict") else vars(value)
-        parts = {}
-        for name, each in fields.items():
-            try:
-                parts[name] = described(each)
-            except SavedModelError as error:
-                raise SavedModelError(f"{name}: {error}") from error
-        return {"class": type(value).__name__, "fields": parts}
-    if isinstance(value, tuple):
-        return {"tuple": [described(each) for each in value]}
-    if isinstance(value, list):
-        return [described(each) for each in value]
-    return {"part": to_config(value)} if isinstance(value, Kernel) else to_config(value)
-
-
-class _Reader(NamedTuple):
-    files: Mapping[str, bytes]
-    arrays: Arrays
-    classes: Mapping[str, Any]
-    custom_classes: Sequence[type]
-
-    def built(self, described: Any) -> Any:
-        if isinstance(described, list):
-            return [self.built(each) for each in described]
-        if not isinstance(described, dict):
-            return described
-        if "model" in described:
-            content = self.files[described["model"]]
-            return model_from_bytes(content, custom_classes=self.custom_classes)
-        if "part" in described:
-            return from_config(described["part"], self.custom_classes)
-        if "array" in described:
-            array = self.arrays[described["array"]]
-            return array.astype(object) if described["are_objects"] else array
-        if "tuple" in described:
-            return tuple(self.built(described["tuple"]))
-        found = self.classes[described["class"]]
-        fields = {name: self.built(each) for name, each in described["fields"].items()}
-        if described["class"] in _RECORDS:
-            return found(**fields)
-        estimator = found.__new__(found)
-        vars(estimator).update(fields)
-        return estimator
