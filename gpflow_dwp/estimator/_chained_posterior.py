@@ -31,11 +31,24 @@ class Link(NamedTuple):
     :param columns: What it takes of the chain's inputs and of the outputs of links before, in this
         order: their indices.
     :param added: Those of what its predictions are relative to, one for each output, or none.
+    :param is_of_few: Whether the variance counts that as many parameters were fitted as inputs.
     """
 
     regressor: DeepWishartRegressor
     columns: tuple[int, ...]
     added: tuple[int, ...] = ()
+    is_of_few: bool = False
+
+    @property
+    def inflation(self) -> float:
+        """Factor of the variance: N / (N - p - 2), as a linear model of p coefficients has it.
+
+        There the fitted variance is a factor (N - p) / N too small, and Student's distribution of N
+        - p degrees of freedom has a variance of (N - p) / (N - p - 2). Each input counts as a
+        coefficient, for its lengthscale.
+        """
+        num_runs = int(self.regressor.model_.num_data)
+        return num_runs / max(num_runs - len(self.columns) - 2, 1) if self.is_of_few else 1.0
 
 
 class Field(NamedTuple):
@@ -86,7 +99,18 @@ class _Stage:
 
     def functions_at(self, known: tf.Tensor, functions: Sequence[FunctionDraws]) -> tf.Tensor:
         """Values of coherent functions, [S, N, Q]."""
-        return self._of_links(known, lambda own, X: (own(X), 0.0), functions)[0]
+
+        def evaluate(part: tuple[Any, FunctionDraws, float], X: tf.Tensor) -> tuple[Any, float]:
+            posterior, own, scale = part
+            values = own(X)
+            if scale != 1.0:
+                mean = _moments_at(posterior, X)[0]
+                values = mean + scale * (values - mean)
+            return values, 0.0
+
+        scales = [each.inflation**0.5 for each in self.links]
+        parts = list(zip(self.posteriors, functions, scales, strict=True))
+        return self._of_links(known, evaluate, parts)[0]
 
     def passed(self, f: tf.Tensor) -> tf.Tensor:
         """What the next stage gets of functions, in raw units, [S, N, P]."""
@@ -121,6 +145,7 @@ class _Stage:
         ):
             X = units.to_model(tf.gather(own, link.columns, axis=-1))
             mean, variance = predict(part, X)
+            variance = variance * link.inflation
             if several:
                 mean = units.to_raw(mean)
                 if link.added:

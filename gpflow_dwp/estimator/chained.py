@@ -110,7 +110,8 @@ class ChainedEmulator(PredictsNumbers):
         data-efficient multi-fidelity modelling", 2017). Two of them share the draws, of which one
         has learned the output and one its difference from the coarser output: from few fine runs
         either by itself is too sure. Under a warp, or where outputs are not the same, there is the
-        first alone.
+        first alone. With N fine runs of p inputs, what is passed on included, variances are N / (N
+        - p - 2) times those of the emulators, as for Student's distribution of a linear model.
 
         :param runs: Inputs [N, D] and outputs [N] or [N, Q] of each version, the coarsest first.
         :param regressor: What is fitted to each, of which copies are taken; None for one of runs
@@ -263,7 +264,8 @@ class ChainedEmulator(PredictsNumbers):
         )
 
     def _links_of(self, stage: int) -> list[Link]:
-        links = map(Link, self.links, self._columns, self._added)
+        are_fine = [self._is_coarse_to_fine and each > 0 for each in self._stages]
+        links = map(Link, self.links, self._columns, self._added, are_fine)
         return [each for each, own in zip(links, self._stages, strict=True) if own == stage]
 
     def _known(self, X: Array, stage: int) -> Array:

@@ -108,11 +108,12 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
     first, direct, relative = chain.links
 
     def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return direct.predict(np.column_stack([x, w]), return_std=True)
+        mean, std = direct.predict(np.column_stack([x, w]), return_std=True)
+        return mean, std * np.sqrt(5.0 / (5 - 2 - 2))
 
     def with_difference(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, std = relative.predict(np.column_stack([x, w]), return_std=True)
-        return w + mean, std
+        return w + mean, std * np.sqrt(5.0 / (5 - 2 - 2))
 
     moments = [passed_on(first, x, each) for each in (predict, with_difference)]
     mean = 0.5 * (moments[0][0] + moments[1][0])
