@@ -66,7 +66,6 @@ _LISTED = {
     " Normal Pareto StudentT Triangular TruncatedCauchy TruncatedNormal Uniform Weibull",
 }
 """Classes and functions that a description may name, by their homes."""
-_ABBREVIATED = {"tf": "tensorflow", "tfp": "tensorflow_probability"}
 
 _KINDS = {
     Kernel: "kernel kernels base_kernel",
@@ -266,8 +265,8 @@ def _known() -> dict[str, Any]:
     """What is listed, by its full name."""
     found: dict[str, Any] = {}
     for home, names in _LISTED.items():
-        first, _, rest = home.partition(".")
-        room = pkgutil.resolve_name(f"{_ABBREVIATED.get(first, first)}.{rest}")
+        full = home.replace("tfp.", "tensorflow_probability.").replace("tf.", "tensorflow.")
+        room = pkgutil.resolve_name(full)  # which imports what is lazy, too
         found |= {f"{home}.{name}": getattr(room, name) for name in names.split()}
     return found
 

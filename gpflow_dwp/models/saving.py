@@ -192,10 +192,10 @@ def _variable(value: Parameter | tf.Variable) -> tf.Variable:
 def _replace(model: VariationalModel, path: str, value: Parameter) -> None:
     """Put a parameter into the place, such as .layers[0].kernel.variance, of one of the model."""
     owner: Any = model
-    *steps, (last, index) = re.findall(r"\.(\w+)|\[(\d+)\]", path)
-    for name, number in steps:
-        owner = getattr(owner, name) if name else owner[int(number)]
-    if last:
-        setattr(owner, last, value)
+    *steps, last = re.findall(r"\w+", path)
+    for step in steps:
+        owner = owner[int(step)] if step.isdigit() else getattr(owner, step)
+    if last.isdigit():
+        owner[int(last)] = value
     else:
-        owner[int(index)] = value
+        setattr(owner, last, value)
