@@ -14,7 +14,9 @@ from scipy.stats import norm, qmc
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
+from gpflow_dwp.layers.propagation import InducingPath
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.linalg.factorisation import Factorised
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import mixture_moments, predictive_moments
@@ -77,6 +79,7 @@ class _Stage:
             posterior: Any = each.regressor._posterior()
             if posterior.hidden:  # else all draws are the same
                 posterior = each.regressor._draws(share, each.regressor._seed)
+                posterior.path = _of_own_inputs(posterior.path, share)
             self.posteriors.append(posterior)
         self.units = [each.regressor._raw_units() for each in links]
         self.scales = [each.regressor.output_standardiser_.scale for each in links]
@@ -264,6 +267,13 @@ class ChainedPosterior(MixturePosterior):
             mean, variance = predictive_moments(self._last.likelihood, nothing, mean, variance)
             variance = (variance * np.square(self._last.scales[0])) @ np.square(self._field.basis)
         return self._last.units[0].to_raw(mean) @ self._field.basis, variance
+
+
+def _of_own_inputs(path: InducingPath, num_samples: int) -> InducingPath:
+    """A path whose draws have inputs of their own: the first K_ii, which is of all, for each."""
+    first, *others = path.hidden
+    below = Factorised(*(tf.repeat(part, num_samples, axis=0) for part in first.below))
+    return path._replace(hidden=(first._replace(below=below), *others))
 
 
 def _moments_at(posterior: Any, X: tf.Tensor) -> MeanAndVariance:

@@ -158,6 +158,27 @@ def test_a_field_is_its_components_and_what_they_leave() -> None:
     assert chain.tell(x[:1], Y[:1]).links[0].model_.num_data == 13
 
 
+def test_deep_links_and_outputs_with_kernels_of_their_own() -> None:
+    """Catches draws of hidden layers that meet another draw's inputs, and outputs that mix."""
+    X = design(7)
+    y = np.stack([np.sin(5.0 * X[:, 0]), X[:, 1]], axis=1)
+    first = one_layer().fit(X, y)
+    deep = DeepWishartRegressor(depth=2, kernel=["SquaredExponential"] * 2, num_steps=3, width=3)
+    deep.set_params(random_state=0).fit(y, np.tanh(5.0 * y[:, 0]) + y[:, 1])
+    x = design(5, seed=11)
+    mean, std = first.predict(x, return_std=True)
+    rng = np.random.default_rng(0)
+    parts = [deep.predict(mean + std * rng.standard_normal(2), return_std=True) for _ in range(100)]
+    means, deviations = (np.stack(part) for part in zip(*parts, strict=True))
+    chain = ChainedEmulator([first, deep])
+    found = chain.predict(x, return_std=True)
+    expected = np.sqrt(np.mean(deviations**2, axis=0) + means.var(axis=0))
+    np.testing.assert_allclose(found[0], means.mean(axis=0), atol=0.3 * expected.max())
+    np.testing.assert_allclose(found[1], expected, rtol=0.3)
+    backwards = ChainedEmulator([deep, first], [[0, 1], [2, 0]], num_samples=16)
+    assert backwards.predict(y[:3]).shape == backwards.sample_y(y[:3], 2)[..., 0].shape == (3, 2)
+
+
 def test_noise_is_passed_on_or_not() -> None:
     """Catches observations where functions are meant, and the reverse."""
     rng = np.random.default_rng(0)
