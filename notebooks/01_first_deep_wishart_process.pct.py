@@ -39,7 +39,7 @@ from gpflow_dwp.evaluation import (
 )
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
-NUM_STEPS = 30 if FAST else 4_000
+NUM_STEPS = 3 if FAST else 4_000
 
 # %% [markdown]
 # ## Data

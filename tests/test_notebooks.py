@@ -27,7 +27,7 @@ NOTEBOOKS = [
 LONGEST_CELL = 600  # seconds
 # Those that take more than a few steps, also when they are shortened: compiling the others takes
 # far longer than the steps.
-COMPILED = (*("01_first", "03_looking", "13_rotations", "16_matrix", "17_iterates"),)
+COMPILED = ("03_looking", "13_rotations", "16_matrix", "17_iterates")
 
 # What a kernel of its own would start with, but for the modules that are imported already; figures
 # are drawn where the site is built.
