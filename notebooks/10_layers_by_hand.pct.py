@@ -36,7 +36,7 @@ from gpflow_dwp.evaluation import plot_layer_grams, plot_learning_curve, plot_mo
 from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
-NUM_STEPS = 6 if FAST else 3_000
+NUM_STEPS = 2 if FAST else 3_000
 
 X_raw, Y_raw = varying_sine(80, noise=0.05, seed=0)
 X, Y = Standardiser.fit(X_raw).transform(X_raw), Standardiser.fit(Y_raw).transform(Y_raw)
@@ -228,7 +228,7 @@ for name, bottom in bottoms.items():
     deep = build_deep_wishart_process(
         rows_six, depth=2, kernel=[bottom, "SquaredExponential"], num_inducing=NUM_INDUCING
     )
-    history = fit(deep, rows_six, 6 if FAST else 1_000, progress=False)
+    history = fit(deep, rows_six, 2 if FAST else 1_000, progress=False)
     errors = [
         np.sqrt(np.mean((deep.predict_f(X_six[part])[0] - f_six[part]) ** 2))
         for part in (slice(100), slice(100, None))
