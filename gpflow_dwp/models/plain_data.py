@@ -75,7 +75,7 @@ _KINDS = {
     bijectors.Bijector: "bijector bijectors diag_bijector scale_transform",
     tf.Module: "layers layer encoder warp",
     (FunctionType, RobustMax): "invlink",
-    type: "distribution_class",
+    type(distributions.Distribution): "distribution_class",
 }
 """What arguments take besides plain values, which all others take alone."""
 _PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
