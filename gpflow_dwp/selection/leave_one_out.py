@@ -16,7 +16,7 @@ from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
-from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
+from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess
@@ -33,10 +33,14 @@ __all__ = [
     "leave_one_out_of_heteroskedastic",
     "leave_one_out_of_process",
     "moments_by_neighbours",
+    "precisions_of_all",
     "predict_unseen",
+    "squared_noise",
 ]
 
 _LEAST_LEFT = 0.02
+# Between factors of precision, and what they leave of the noise.
+_PASSES = 20
 # Of covariances of neighbours that are in memory at once.
 _MOST_ENTRIES = 2**22
 
@@ -131,12 +135,65 @@ def predict_unseen(
     :return: The distributions of their observations.
     """
     Z, noise = _sites(Y, weights, likelihood, None)
-    alpha, inverse = _solved(X, Z, noise, kernel)
+    mean, variance = _unseen_moments(_solved(X, Z, noise, kernel), X, kernel, unseen)
+    variance = np.broadcast_to(variance[:, None], mean.shape)
+    return _observed(likelihood, unseen, mean[None], variance[None])
+
+
+def precisions_of_all(
+    data: tuple[Array, Array, Array],
+    kernel: Kernel | Parts,
+    likelihood: WarpedStudentT,
+    rows: Index,
+    precisions: Array,
+) -> Array:
+    """Learn λ, [N], of rows of which a process with Student's noise has been fitted to some.
+
+    Those of others are means of their Gamma posteriors, given what the process predicts of the row.
+
+    :param data: X, [N, D], Y, [N, P], and w, [N].
+    :param rows: Those that it was fitted to, [n].
+    :param precisions: λ of these, [n].
+    """
+    found = np.ones(len(data[0]))
+    found[rows] = precisions
+    others = np.setdiff1d(np.flatnonzero(data[2] > 0.0), rows)
+    X, Y, weights = (part[rows] for part in data)
+    Z, noise = _sites(Y, weights, likelihood, precisions)
+    solved, df = solve(covariance(kernel, X), noise, Z), likelihood.df.numpy()
+    if solved is None or not len(others):
+        return found
+    num_blocks = math.ceil(len(rows) * len(others) / _MOST_ENTRIES)
+    for block in np.array_split(others, num_blocks):
+        z, one = _sites(data[1][block], np.ones(len(block)), likelihood, None)
+        mean, variance = _unseen_moments(solved[1:], X, kernel, data[0][block])
+        for _ in range(_PASSES):
+            noise = one / (data[2][block] * found[block])
+            squares = squared_noise(z - mean, variance, noise) / one
+            found[block] = (df + 1.0) / (df + squares)
+    return found
+
+
+def squared_noise(residual: Array, variance: Array, noise: Array) -> Array:
+    """Expected square of an observation's noise, given it and what others predict, [N].
+
+    :param residual: The observation less its predicted mean, [N, P].
+    :param variance: Of the function given all others, [N].
+    :param noise: The row's, σ²/w λ, [N].
+    """
+    share = variance / (variance + noise)
+    return np.mean(((1.0 - share[:, None]) * residual) ** 2, axis=1) + share * noise
+
+
+def _unseen_moments(
+    solved: tuple[Array, Array], X: Array, kernel: Kernel | Parts, unseen: Array
+) -> tuple[Array, Array]:
+    """Mean, [N*, P], and variance, [N*], of functions at rows that were not seen."""
+    alpha, inverse = solved
     C = covariance(kernel, X, unseen)
     explained = np.sum(C * dsymm(1.0, inverse, C, lower=True), axis=0)
-    variance = np.maximum(covariance(kernel, unseen[:, None])[:, :, 0] - explained[:, None], 0.0)
-    mean = C.T @ alpha
-    return _observed(likelihood, unseen, mean[None], np.broadcast_to(variance, mean.shape)[None])
+    variance = covariance(kernel, unseen[:, None])[:, 0, 0] - explained
+    return C.T @ alpha, np.maximum(variance, 0.0)
 
 
 def leave_one_out(

@@ -20,7 +20,11 @@ from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection.candidates import Selection
 from gpflow_dwp.selection.found import Found
-from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
+from gpflow_dwp.selection.leave_one_out import (
+    leave_one_out,
+    leave_one_out_of_heteroskedastic,
+    precisions_of_all,
+)
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
 from gpflow_dwp.selection.search import Search
@@ -67,7 +71,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     )
     of_few = few.of_numbers()
     given = dataclasses.replace(choice, batch_size=None, output="regression")
-    many = _Many(dataclasses.replace(trainer, choice=given), few, rows)
+    many = _Many(dataclasses.replace(trainer, choice=given), few, some, rows)
     if choice.depth not in (1, "auto"):
         return many.selection(many.deep(trainer), of_few.reason)
     single = many.single()
@@ -101,11 +105,13 @@ class _Many:
 
     :param trainer: Of all rows, for regressions.
     :param few: What was found for some of them.
+    :param some: Which these are.
     :param rows: Those to leave out.
     """
 
     trainer: Trainer
     few: Search
+    some: Index
     rows: Index
 
     def single(self) -> Found:
@@ -118,17 +124,8 @@ class _Many:
         if size == "auto":
             size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
         sizes = [(near, size, _NEIGHBOURS), (near, 1, _NEIGHBOURS_ALONE)]
-        found = few.single
-        # Of Student's noise precisions of all rows are lacking.
-        if found is not None and not isinstance(found.model.likelihood, WarpedStudentT):
-            fitted = found.start._replace(
-                kernel=found.model.output_layer.kernel,
-                likelihood=found.model.likelihood,
-                elbo=found.candidate.elbo,
-                trace=None,
-                num_data=found.candidate.num_data,
-            )
-            sizes.append((fitted, size, _NEIGHBOURS))
+        if few.single is not None:
+            sizes.append((self._fitted_to_few(few.single), size, _NEIGHBOURS))
         best = None
         for start, num_inducing, num_neighbours in sizes:
             choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)
@@ -148,6 +145,24 @@ class _Many:
         terms, seconds = np.zeros((len(trace), 1)), time.perf_counter() - began
         history = TrainingHistory(trace, terms, len(trainer.X), seconds, "L-BFGS ended")
         return self._kept(model, history, start, scores, began)
+
+    def _fitted_to_few(self, found: Found) -> Start:
+        """A process of some rows, with precisions of all where its noise is Student's."""
+        layer, likelihood, precisions = found.model.output_layer, found.model.likelihood, None
+        if isinstance(likelihood, WarpedStudentT):
+            X, Y, weights = self.trainer.X, self.trainer.Y, self.trainer.weights
+            data = X, Y, np.ones(len(X)) if weights is None else weights
+            precisions = precisions_of_all(
+                data, layer.kernel, likelihood, self.some, layer.precisions.numpy()
+            )
+        return found.start._replace(
+            kernel=layer.kernel,
+            likelihood=likelihood,
+            elbo=found.candidate.elbo,
+            precisions=precisions,
+            trace=None,
+            num_data=found.candidate.num_data,
+        )
 
     def deep(self, trainer: Trainer) -> Found:
         """The deep model of some rows, conditioned on all, or one that is trained on all.

@@ -18,9 +18,9 @@ from gpflow_dwp.likelihoods.named import warp_of_range
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
-from gpflow_dwp.selection.leave_one_out import moments_by_neighbours
+from gpflow_dwp.selection.leave_one_out import moments_by_neighbours, squared_noise
 from gpflow_dwp.selection.single_layers import SingleLayers
-from gpflow_dwp.selection.starts import Start, best_start, noise_variance
+from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts
 
 __all__ = ["NearRows", "fit_to_near_rows"]
 
@@ -61,7 +61,7 @@ def fit_to_near_rows(
         noise = noise_variance(last.likelihood)
         warped = positive_by_exp(WarpedGaussian(warp_of_range(singles.Y), noise))
         last = near.fit(singles, last._replace(likelihood=warped), _ITERATIONS, began)
-        best = last if is_given or singles.predicts(last, best, best) else best
+        best = last if is_given or predicts(last, best, best) else best
     if isinstance(chosen.likelihood, WarpedStudentT):
         began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
         Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
@@ -72,7 +72,7 @@ def fit_to_near_rows(
         likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
         heavy = best._replace(likelihood=likelihood, precisions=precisions)
         heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
-        is_kept = is_given or singles.predicts(heavy, best, best, errors=0.0)
+        is_kept = is_given or predicts(heavy, best, best, errors=0.0)
         best = heavy if is_kept else best
     return best
 
@@ -147,9 +147,7 @@ class NearRows:
         for _ in range(_PASSES):
             row_noise = noise / (w * factors)
             mean, variance = moments_by_neighbours(X, z, row_noise, kernel, index)
-            share = variance / (variance + row_noise[own])
-            squares = np.mean(((1.0 - share[:, None]) * (z[own] - mean)) ** 2, axis=1)
-            squares = (squares + share * row_noise[own]) / noise
+            squares = squared_noise(z[own] - mean, variance, row_noise[own]) / noise
             half = 0.5 * (df + squares)
             factors[own] = 0.5 * (df + 1.0) / half
             logs = digamma(0.5 * (df + 1.0)) - np.log(half)

@@ -17,6 +17,7 @@ __all__ = [
     "odd_targets",
     "recorded_steps",
     "weights_of_evidence",
+    "without_outliers",
 ]
 
 # So many rows for each value, or so large a share of one value, are worth a word.
@@ -25,6 +26,9 @@ _MOST_VALUES = 20
 _SHARE_OF_ONE = 0.25
 _SHARE_OF_AN_ATOM = 0.1
 _FINE = 0.05
+# In median absolute deviations: where outliers are, ten deviations of normal values, and where they
+# are moved to.
+_FAR, _NEAR = 15.0, 4.0
 # A smaller step, relative to the deviation, is rounding of a computer.
 _LEAST_STEP = 1e-6
 
@@ -125,6 +129,21 @@ def weights_of_evidence(X: Array, Y: Array, steps: Array, weights: Array | None)
     joined = np.zeros(len(X))
     joined[first] = np.minimum(np.bincount(row.reshape(-1), weights), 1.0)
     return joined
+
+
+def without_outliers(Y: Array) -> tuple[Array, Array]:
+    """Return Y with what is far from most values moved nearer, and how precise each row then is.
+
+    :param Y: Observations, [N, P].
+    :return: Y, [N, P], and squares of shares of distances that are left, [N]: 1 where none is far.
+    """
+    centre = np.median(Y, axis=0)
+    distance = np.abs(Y - centre)
+    reach = np.median(distance, axis=0)
+    if not (reach.min() > 0.0 and np.any(distance > _FAR * reach)):
+        return Y, np.ones(len(Y))
+    share = _NEAR * reach / np.maximum(distance, _NEAR * reach)
+    return centre + share * (Y - centre), share.min(axis=1) ** 2
 
 
 def odd_targets(y: Array, name: str) -> str | None:

@@ -27,16 +27,18 @@ from gpflow_dwp.selection.kernel_gradients import covariances_of
 from gpflow_dwp.selection.leave_one_out import (
     leave_one_out_by_neighbours,
     leave_one_out_of_process,
+    precisions_of_all,
     predict_unseen,
 )
-from gpflow_dwp.selection.observations import has_atoms
-from gpflow_dwp.selection.scores import RowScores, is_level, no_worse
+from gpflow_dwp.selection.observations import has_atoms, without_outliers
+from gpflow_dwp.selection.scores import RowScores, is_level
 from gpflow_dwp.selection.starts import (
     Start,
     best_start,
     initial_kernel,
     noise_variance,
     num_lengthscales,
+    predicts,
     simpler_sums,
     single_layer_jitter,
     with_one_scale,
@@ -64,8 +66,6 @@ _NATS_OF_LENGTHSCALE = 1.0
 # Gaussian noise can cost more for a single new row. Their evidence is a bound: so much more log
 # density of rows that are left out is enough.
 _NATS_OF_TAILS, _LEAST_GAIN_OF_TAILS = 0.5, 0.01
-# With so much more evidence a gain of leave-one-out density need not be significant by itself.
-_SURE_NATS = 10.0
 # So many nats a warp may cost where it was fitted to half of many rows, a row, and of few, in any.
 _MOST_LOSS, _MOST_LOSS_OF_A_ROW = 0.5, 20.0
 # In standard errors: a gain of CRPS that no row that is missed outweighs.
@@ -210,34 +210,15 @@ class SingleLayers:
         kernels = {start.name: start for start in reversed(tried)}.values()
         warped = [self._refit(start, self._warped(start)) for start in kernels]
         for other in sorted(warped, key=lambda start: -start.evidence):
-            if other.evidence > best.evidence and self.predicts(other, best, best):
+            if other.evidence > best.evidence and predicts(other, best, best):
                 best = other if self._gains_unseen(other, best) else best
                 break
-        heavy = self._refit(best, self._heavy(best))
+        heavy = best_start([self._refit(best, self._heavy(best)), *self._robust(best.name)])
         if heavy.evidence > best.evidence:
-            is_kept = self.predicts(heavy, best, plain[0], errors=0.0)
+            is_kept = predicts(heavy, best, plain[0], errors=0.0)
         else:
-            is_kept = self.predicts(heavy, best, plain[0], least=_LEAST_GAIN_OF_TAILS)
+            is_kept = predicts(heavy, best, plain[0], least=_LEAST_GAIN_OF_TAILS)
         return heavy if is_kept else best
-
-    def predicts(
-        self, other: Start, best: Start, plain: Start, errors: float = 1.0, least: float = 0.0
-    ) -> bool:
-        """Whether a process is sane, and no worse than the plain one where it is of use.
-
-        :param errors: Its gain has to be larger than so many standard errors, if it is not sure.
-        :param least: And larger than this, in nats a row.
-        """
-        if other.scores is None or best.scores is None or plain.scores is None:
-            return False
-        gain = other.scores.log_density - best.scores.log_density
-        is_sure = other.evidence > best.evidence + _SURE_NATS
-        return (
-            other.scores.is_sane
-            and no_worse(other.scores.crps, plain.scores.crps)
-            and gain.mean() > least
-            and bool(is_sure or gain.mean() > errors * gain.std() / math.sqrt(len(gain)))
-        )
 
     def _gains_unseen(self, other: Start, best: Start) -> bool:
         """Whether a process predicts rows better that it was not fitted to.
@@ -327,6 +308,17 @@ class SingleLayers:
     def _heavy(self, start: Start) -> Gaussian:
         return positive_by_exp(WarpedStudentT.of(start.likelihood))
 
+    def _robust(self, name: str) -> list[Start]:
+        """Student's noise from where a process ends that sees no outliers, if there are some."""
+        near, precisions = without_outliers(self.Y)
+        if precisions.min() == 1.0:
+            return []
+        singles, few = copy.copy(self), self.order[:_ROWS_FOR_INITIALISATION]
+        singles.Y = near
+        starts = singles.initialisations(name, few, ard=True)
+        start = best_start(singles.fit(each, few, self.max_iterations) for each in starts)
+        return [self._refit(start._replace(precisions=precisions), self._heavy(start))]
+
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()
         start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
@@ -346,14 +338,17 @@ class SingleLayers:
             start.kernel,
             start.likelihood,
             neighbours=neighbours,
+            precisions=None if start.precisions is None else start.precisions[rows],
             steps=self.steps,
             jitter=single_layer_jitter(start.likelihood),
             max_iterations=max_iterations,
         )
         precisions = None
         if fitted.precisions is not None:
-            precisions = np.ones(len(self.X))
-            precisions[rows] = fitted.precisions
+            data = self.X, self.Y, self.weights
+            precisions = precisions_of_all(
+                data, fitted.kernel, start.likelihood, rows, fitted.precisions
+            )
         has_tails = isinstance(start.likelihood, WarpedStudentT)
         num_counted = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
         num_fitted = len(rows) if neighbours is None else len(neighbours)

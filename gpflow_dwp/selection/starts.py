@@ -20,7 +20,7 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, Warp
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
 from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
-from gpflow_dwp.selection.scores import RowScores
+from gpflow_dwp.selection.scores import RowScores, no_worse
 
 __all__ = [
     "Start",
@@ -28,11 +28,15 @@ __all__ = [
     "initial_kernel",
     "noise_variance",
     "num_lengthscales",
+    "predicts",
     "simpler_sums",
     "single_layer_jitter",
     "with_one_scale",
     "with_own_noise",
 ]
+
+# With so much more evidence a gain of leave-one-out density need not be significant by itself.
+_SURE_NATS = 10.0
 
 
 class Start(NamedTuple):
@@ -146,6 +150,26 @@ def num_lengthscales(kernel: Kernel | Parts) -> int:
 def best_start(starts: Iterable[Start]) -> Start:
     """The one with the highest evidence."""
     return max(starts, key=lambda start: start.evidence)
+
+
+def predicts(
+    other: Start, best: Start, plain: Start, *, errors: float = 1.0, least: float = 0.0
+) -> bool:
+    """Whether a process is sane, and no worse than the plain one where it is of use.
+
+    :param errors: Its gain has to be larger than so many standard errors, if it is not sure.
+    :param least: And larger than this, in nats a row.
+    """
+    if other.scores is None or best.scores is None or plain.scores is None:
+        return False
+    gain = other.scores.log_density - best.scores.log_density
+    is_sure = other.evidence > best.evidence + _SURE_NATS
+    return (
+        other.scores.is_sane
+        and no_worse(other.scores.crps, plain.scores.crps)
+        and gain.mean() > least
+        and bool(is_sure or gain.mean() > errors * gain.std() / math.sqrt(len(gain)))
+    )
 
 
 def simpler_sums(sums: Start) -> list[Start]:

@@ -10,12 +10,13 @@ from scipy.stats import norm
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.layers.propagation import regression_blocks
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
 from gpflow_dwp.selection.leave_one_out import (
     leave_one_out_by_neighbours,
     leave_one_out_of_process,
+    precisions_of_all,
     predict_unseen,
 )
 from gpflow_dwp.selection.observations import has_atoms, odd_targets
@@ -95,6 +96,25 @@ def test_of_a_model_it_is_the_regression_without_the_row_given_each_draw(
             expected = variance + float(model.likelihood.variance.numpy())
             np.testing.assert_allclose(found.means[draw, row], weights @ targets[others], rtol=1e-5)
             np.testing.assert_allclose(found.variances[draw, row, 0], expected, rtol=1e-5)
+
+
+def test_precisions_of_rows_that_were_not_fitted_to_are_their_posterior_means() -> None:
+    """Catches an outlier that is taken for a signal, and weights of another row."""
+    seen, (row, far) = np.arange(13), (13, 14)
+    kernel = gpflow.kernels.Matern52(1.1, [0.8, 3.0])
+    likelihood = WarpedStudentT(SinhArcsinh(), 0.02, 4.0)
+    factors = RNG.uniform(0.5, 1.5, 13)
+    y = Y + 5.0 * (np.arange(15) == far)[:, None]
+    found = precisions_of_all((X, y, WEIGHTS), kernel, likelihood, seen, factors)
+    np.testing.assert_array_equal(found[:13], factors)
+    assert found[far] < 0.01 < 0.3 < found[row]
+    for new in (row, far):
+        rows = [*seen, new]
+        K, noise = kernel(X[rows]).numpy(), 0.02 / (WEIGHTS[rows] * found[rows])
+        gain = np.linalg.solve(K + np.diag(noise), K[:, -1])
+        mean, variance = gain @ y[rows, 0], K[-1, -1] - gain @ K[:, -1]
+        square = (y[new, 0] - mean) ** 2 + variance
+        np.testing.assert_allclose(found[new], 5.0 / (4.0 + square / 0.02), rtol=1e-3)
 
 
 def test_other_output_layers_are_refused() -> None:
