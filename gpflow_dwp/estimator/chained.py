@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from gpflow.kernels import LinearCoregionalization
 from gpflow.likelihoods import Gaussian
 from sklearn.base import clone
 
@@ -287,6 +288,12 @@ class ChainedEmulator(PredictsNumbers):
         stage: int,
         added: tuple[int, ...] = (),
     ) -> None:
+        for each in self.links if stage else ():
+            if isinstance(each.model_.output_layer.kernel, LinearCoregionalization):
+                raise ValueError(
+                    "links must have outputs that are independent given the layers below where "
+                    "others take them, got one with a LinearCoregionalization."
+                )
         inputs = self.n_features_in_
         widths = [len(self._links_of(each)[0].regressor._constants) for each in range(stage)]
         total, before = inputs + sum(widths), widths[-1] if widths else 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from types import SimpleNamespace
 
+import gpflow
 import numpy as np
 import pytest
 from scipy.stats import qmc
@@ -15,6 +18,9 @@ pytestmark = pytest.mark.usefixtures("eager")
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
+MIXTURE = gpflow.kernels.LinearCoregionalization(
+    [gpflow.kernels.SquaredExponential()], W=np.ones((2, 1))
+)
 SQUARE = np.array([[0.0, 1.0]] * 2)
 
 
@@ -204,6 +210,10 @@ def test_bad_input_is_named(linked: ChainedEmulator) -> None:
         ChainedEmulator([first, second])
     with pytest.raises(ValueError, match="below 3"):
         ChainedEmulator([first, second], [None, [2, 3]])
+    mixed = copy.copy(first)
+    mixed.model_ = SimpleNamespace(output_layer=SimpleNamespace(kernel=MIXTURE))
+    with pytest.raises(ValueError, match="got one with a LinearCoregionalization"):
+        ChainedEmulator([mixed, second], [None, [0, 1]])
     with pytest.raises(ValueError, match="X must have 2 columns"):
         linked.predict(np.zeros((1, 3)))
     with pytest.raises(ValueError, match="stage must be"):
