@@ -16,8 +16,8 @@ __all__ = [
     "is_recorded_finely",
     "odd_targets",
     "recorded_steps",
+    "shares_of_precision",
     "weights_of_evidence",
-    "without_outliers",
 ]
 
 # So many rows for each value, or so large a share of one value, are worth a word.
@@ -26,8 +26,8 @@ _MOST_VALUES = 20
 _SHARE_OF_ONE = 0.25
 _SHARE_OF_AN_ATOM = 0.1
 _FINE = 0.05
-# In median absolute deviations: where outliers are, ten deviations of normal values, and where they
-# are moved to.
+# In median absolute deviations: where outliers are, ten deviations of normal values, and up to
+# where rows are as good as others.
 _FAR, _NEAR = 15.0, 4.0
 # A smaller step, relative to the deviation, is rounding of a computer.
 _LEAST_STEP = 1e-6
@@ -131,19 +131,16 @@ def weights_of_evidence(X: Array, Y: Array, steps: Array, weights: Array | None)
     return joined
 
 
-def without_outliers(Y: Array) -> tuple[Array, Array]:
-    """Return Y with what is far from most values moved nearer, and how precise each row then is.
+def shares_of_precision(Y: Array) -> Array:
+    """Guess what noise of rows has of the precision of others, [N]: 1 unless some are outliers.
 
     :param Y: Observations, [N, P].
-    :return: Y, [N, P], and squares of shares of distances that are left, [N]: 1 where none is far.
     """
-    centre = np.median(Y, axis=0)
-    distance = np.abs(Y - centre)
+    distance = np.abs(Y - np.median(Y, axis=0))
     reach = np.median(distance, axis=0)
     if not (reach.min() > 0.0 and np.any(distance > _FAR * reach)):
-        return Y, np.ones(len(Y))
-    share = _NEAR * reach / np.maximum(distance, _NEAR * reach)
-    return centre + share * (Y - centre), share.min(axis=1) ** 2
+        return np.ones(len(Y))
+    return (_NEAR * reach / np.maximum(distance, _NEAR * reach)).min(axis=1) ** 2
 
 
 def odd_targets(y: Array, name: str) -> str | None:

@@ -30,7 +30,7 @@ from gpflow_dwp.selection.leave_one_out import (
     precisions_of_all,
     predict_unseen,
 )
-from gpflow_dwp.selection.observations import has_atoms, without_outliers
+from gpflow_dwp.selection.observations import has_atoms, shares_of_precision
 from gpflow_dwp.selection.scores import RowScores, is_level
 from gpflow_dwp.selection.starts import (
     Start,
@@ -309,14 +309,13 @@ class SingleLayers:
         return positive_by_exp(WarpedStudentT.of(start.likelihood))
 
     def _robust(self, name: str) -> list[Start]:
-        """Student's noise from where a process ends that sees no outliers, if there are some."""
-        near, precisions = without_outliers(self.Y)
+        """Student's noise from where a process of all but outliers ends, if there are some."""
+        precisions = shares_of_precision(self.Y)
         if precisions.min() == 1.0:
             return []
-        singles, few = copy.copy(self), self.order[:_ROWS_FOR_INITIALISATION]
-        singles.Y = near
-        starts = singles.initialisations(name, few, ard=True)
-        start = best_start(singles.fit(each, few, self.max_iterations) for each in starts)
+        few = self.order[precisions[self.order] == 1.0][:_ROWS_FOR_INITIALISATION]
+        starts = self.initialisations(name, few, ard=True)
+        start = best_start(self.fit(each, few, self.max_iterations) for each in starts)
         return [self._refit(start._replace(precisions=precisions), self._heavy(start))]
 
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
