@@ -62,7 +62,9 @@ def load(function: str, num_runs: int, noise: float, design: int) -> tuple[Array
 
 
 def ours(X: Array, y: Array, T: Array, seed: int, noise: float) -> Prediction:
-    """This package's default, told where there is no noise."""
+    """This package's default, told where there is no noise; constants it refuses."""
+    if np.ptp(y) == 0.0:
+        return np.full((1, len(T)), y[0]), np.zeros((1, len(T))), 0.0, {}
     settings = {} if noise else {"likelihood": "noise_free"}
     emulator = DeepWishartRegressor(random_state=seed, **settings).fit(X, y)
     units, standardiser = emulator._raw_units(), emulator.output_standardiser_

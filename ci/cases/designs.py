@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from cases.functions import FUNCTIONS
+from cases.sixty import FUNCTIONS
 from scipy.integrate import solve_ivp
 from scipy.stats import qmc
 

@@ -19,7 +19,8 @@ step 0.4737483; three_steps -0.04461969; higdon 0.2460101; xiong -0.06925896; gr
 -0.01567527; additive_wells -1.855571; ratings 2.961111; rain 3.903996; share 0.4927774; claims
 2.285185; unix_seconds 9.894876; twelve_orders 0.03596491; rows-20 0.3264438; booth-small
 -0.3360839; swirl-small 0.3296946; ishigami-small 3.499037; daily-50
--0.01779882; periods-50 0.02532180
+-0.01779882; periods-50 0.02532180; ripples-50
+-2.008545e-05
 """
 MEANS = {name: float(mean) for name, mean in map(str.split, _MEANS.split(";"))}
 
