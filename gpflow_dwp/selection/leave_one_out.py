@@ -158,10 +158,12 @@ def precisions_of_all(
     found = np.ones(len(data[0]))
     found[rows] = precisions
     others = np.setdiff1d(np.flatnonzero(data[2] > 0.0), rows)
+    if not len(others):
+        return found
     X, Y, weights = (part[rows] for part in data)
     Z, noise = _sites(Y, weights, likelihood, precisions)
     solved, df = solve(covariance(kernel, X), noise, Z), likelihood.df.numpy()
-    if solved is None or not len(others):
+    if solved is None:
         return found
     num_blocks = math.ceil(len(rows) * len(others) / _MOST_ENTRIES)
     for block in np.array_split(others, num_blocks):

@@ -132,7 +132,7 @@ def weights_of_evidence(X: Array, Y: Array, steps: Array, weights: Array | None)
 
 
 def shares_of_precision(Y: Array) -> Array:
-    """Guess what noise of rows has of the precision of others, [N]: 1 unless some are outliers.
+    """Guess what noise of rows has of the precision of others, [N]: 1 unless a few are outliers.
 
     :param Y: Observations, [N, P].
     """
@@ -140,7 +140,8 @@ def shares_of_precision(Y: Array) -> Array:
     reach = np.median(distance, axis=0)
     if not (reach.min() > 0.0 and np.any(distance > _FAR * reach)):
         return np.ones(len(Y))
-    return (_NEAR * reach / np.maximum(distance, _NEAR * reach)).min(axis=1) ** 2
+    shares = (_NEAR * reach / np.maximum(distance, _NEAR * reach)).min(axis=1) ** 2
+    return shares if np.mean(shares == 1.0) > 0.5 else np.ones(len(Y))
 
 
 def odd_targets(y: Array, name: str) -> str | None:
