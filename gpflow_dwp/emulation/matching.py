@@ -93,6 +93,8 @@ def implausibility(
     check_integers(rank=rank)
     errors, variance = target.errors_at(target.emulator.points("x", x))
     if target.covariance is not None:
+        if rank != 1:
+            raise ValueError(f"rank must be 1 with a covariance of all outputs, got {rank}.")
         joint = target.covariance + variance[:, :, None] * np.eye(variance.shape[1])
         solved = np.linalg.solve(joint, errors[:, :, None])[:, :, 0]
         return np.sqrt(np.sum(errors * solved, axis=1))
@@ -293,15 +295,22 @@ class _Target(NamedTuple):
         emulator = as_emulator(model)
         z = np.atleast_1d(as_real_array("observation", observation, may_miss=True))
         num_outputs = emulator.shaped(np.zeros((1, emulator.num_outputs))).size
-        if z.shape != (num_outputs,) or np.isnan(z).all():
-            raise ValueError(f"observation must be {num_outputs} numbers, got {observation!r}.")
+        if z.shape != (num_outputs,) or np.isnan(z).all() or np.isinf(z).any():
+            raise ValueError(
+                f"observation must be {num_outputs} finite numbers, or NaN, got {observation!r}."
+            )
         fixed = np.square(observation_std) + np.square(discrepancy_std) + np.zeros_like(z)
         observed = np.flatnonzero(~np.isnan(z))
         joint = None if covariance is None else as_real_array("covariance", covariance)
         if joint is not None:
             if joint.shape != (num_outputs, num_outputs):
-                raise ValueError(f"covariance must be {num_outputs} by {num_outputs}.")
+                raise ValueError(
+                    f"covariance must be {num_outputs} by {num_outputs}, got {list(joint.shape)}."
+                )
             joint = joint[np.ix_(observed, observed)]
+            least = -1e-9 * np.max(joint)
+            if not np.allclose(joint, joint.T) or np.linalg.eigvalsh(joint)[0] < least:
+                raise ValueError("covariance must be symmetric and positive semi-definite.")
         return cls(emulator, z[observed], observed, fixed[observed], joint)
 
     def errors_at(self, x: Array) -> tuple[Array, Array]:

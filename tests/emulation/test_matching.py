@@ -78,6 +78,12 @@ def test_outputs_that_were_not_observed_or_that_covary(linear: DeepWishartRegres
         emulation.implausibility(linear, x, z, rank=3)
     with pytest.raises(ValueError, match="covariance must be 3 by 3"):
         emulation.implausibility(linear, x, z, covariance=np.eye(2))
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        emulation.implausibility(linear, x, z, covariance=np.ones((3, 3)) - np.eye(3))
+    with pytest.raises(ValueError, match="rank must be 1 with a covariance"):
+        emulation.implausibility(linear, x, z, covariance=np.eye(3), rank=2)
+    with pytest.raises(ValueError, match="3 finite numbers, or NaN"):
+        emulation.implausibility(linear, x, [np.inf, 1.0, 1.0])
 
 
 def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
