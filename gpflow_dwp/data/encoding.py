@@ -139,7 +139,7 @@ def kind_of(column: Any) -> Kind:
     types = import_optional("pandas", "cli").api.types
     if types.is_datetime64_any_dtype(column):
         return "time"
-    if types.is_bool_dtype(column):
+    if types.is_bool_dtype(column) or hasattr(column, "cat"):
         return "category"
     if types.is_numeric_dtype(column):
         return "number"
@@ -215,15 +215,18 @@ def problem_of(column: Any, numbers: Array, *, may_miss: bool = False, hint: str
     return ""
 
 
-def problem_of_categories(column: Any) -> str:
-    """Say of a column that only looks like categories how many it has; "" for nothing."""
+def problem_of_categories(column: Any, way: str = "") -> str:
+    """Say of a column that only looks like categories how many it has; "" for nothing.
+
+    :param way: To do without it; "" for that of the command line.
+    """
     found, count = sorted({*as_names(column)}), len(column)
     if len(found) <= min(_MOST_CATEGORIES, max(_FEW_CATEGORIES, count // 2)):
         return ""
     return (
         f"column {column.name!r} holds {len(found)} different texts, such as {found[0]!r}, in "
         f"{count} rows; categories are at most {_MOST_CATEGORIES}, of two rows each: "
-        f"{_drop(column)}, or join some"
+        f"{way or _drop(column)}, or join some"
     )
 
 

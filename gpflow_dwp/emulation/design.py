@@ -10,7 +10,7 @@ import tensorflow as tf
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["Criterion", "suggest"]
@@ -30,7 +30,7 @@ def suggest(
     criterion: Criterion = "ALC",
     candidates: npt.ArrayLike | int = 400,
     seed: int | None = None,
-) -> Array:
+) -> Any:
     r"""Return the inputs of the next runs.
 
     Of the candidates, "ALM" takes the one where the function's variance is largest (MacKay,
@@ -46,24 +46,27 @@ def suggest(
     Where failures are modelled, values are multiplied by the chance of success, 0 below a half.
 
     :param model: A fitted estimator or a trained model.
-    :param bounds: Lower and upper bound of each input, [D, 2]; there is no default for them.
+    :param bounds: Lower and upper bound of each input, [D, 2], or by the names of columns; all
+        levels of a category, which has none, are proposed, and whole numbers where inputs are such.
     :param batch: Number of runs, B.
     :param criterion: What is looked for.
     :param candidates: Inputs to choose from, [N, D], or how many scrambled Sobol points.
     :param seed: Of these points; None for the number of runs so far, so that each call has others.
-    :return: [B, D], in raw units.
+    :return: [B, D], in raw units; a frame if the runs were one with categories or whole numbers.
     :raises ValueError: If the model is not fitted, candidates are outside of the bounds, or fewer
         than the batch.
     """
     check_integers(batch=batch)
     check_choice(get_args(Criterion), criterion=criterion)
     emulator = as_emulator(model)
-    limits = check_bounds(bounds, emulator.num_inputs)
+    limits = emulator.columns.limits(bounds)
     if isinstance(candidates, int):
-        X = sobol_points(limits, candidates, emulator.num_runs if seed is None else seed)
+        codes = sobol_points(limits, candidates, emulator.num_runs if seed is None else seed)
+        X = emulator.columns.expanded(codes)
     else:
         X = emulator.points("candidates", candidates)
-    outside = ((limits[:, 0] > X) | (limits[:, 1] < X)).any(axis=1)
+        codes = emulator.columns.codes(X)
+    outside = ((limits[:, 0] > codes) | (limits[:, 1] < codes)).any(axis=1)
     if outside.any():
         raise ValueError(f"candidates must lie within bounds, got {X[outside][0].tolist()}.")
     check_integers(at_least=batch, candidates=len(X))
@@ -84,7 +87,7 @@ def suggest(
         column = covariance[:, :, best]
         scaled = column / (column[:, [best]] + noise[:, None])
         covariance = covariance - scaled[:, :, None] * column[:, None, :]
-    return X[chosen]
+    return emulator.as_given(X[chosen])
 
 
 def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:

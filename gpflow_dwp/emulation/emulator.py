@@ -11,12 +11,20 @@ import numpy.typing as npt
 from scipy.stats import qmc
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.validation import check_matrix
 
-__all__ = ["Emulator", "as_emulator", "check_bounds", "sobol_points"]
+__all__ = ["Emulator", "as_emulator", "sobol_points"]
+
+_HINTS = {
+    "Pipeline": "give pipeline[-1], of pipeline[:-1].transform(X), or fit the regressor to X: it "
+    "standardises, and takes categories",
+    "TransformedTargetRegressor": "give its regressor_, of transformed outputs, or fit the "
+    "regressor to y: likelihood='warped' is for skewed ones",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +53,14 @@ class Emulator:
 
     @property
     def num_inputs(self) -> int:
-        """D."""
-        return self.posterior.num_inputs
+        """D, categories counted as one."""
+        return len(self.columns.names)
+
+    @property
+    def columns(self) -> Columns:
+        """Those of the frame that an estimator was fitted to, else of numbers."""
+        columns = None if self.estimator is None else self.estimator.columns_
+        return columns or Columns.of_numbers(self.posterior.num_inputs)
 
     @property
     def num_runs(self) -> int:
@@ -67,10 +81,14 @@ class Emulator:
         return FunctionDraws(self.model, num_samples, num_features=num_features, seed=seed)
 
     def points(self, name: str, values: npt.ArrayLike) -> Array:
-        """Check inputs, [N, D] in raw units."""
+        """Check inputs, numbers in raw units, of which each level of a category has one, [N, E]."""
         if self.estimator is not None:
             return np.asarray(self.estimator._check_inputs(values))
         return check_matrix(name, values)
+
+    def as_given(self, X: Array) -> Any:
+        """Inputs as they were fitted to: a frame, if that had categories or whole numbers."""
+        return self.columns.decoded(X) if getattr(self.estimator, "columns_", None) else X
 
     def moments(self, X: Any) -> tuple[Any, Any]:
         """Mean and variance of observations, nugget included, [N, P] each."""
@@ -81,7 +99,7 @@ class Emulator:
         """The probability that a run succeeds, [N]; 1 where failures are not modelled."""
         if self.estimator is None:
             return np.ones(len(X))
-        return np.asarray(1.0 - self.estimator.predict_failure(X))
+        return np.asarray(1.0 - self.estimator._failure_at(X))
 
     def shaped(self, values: Array, *, are_outputs: bool = False) -> Array:
         """As the runs of an estimator: with constant outputs, and no last axis if they had none.
@@ -106,24 +124,13 @@ def as_emulator(model: Any) -> Emulator:
         return Emulator(None, model._raw_units(), model._posterior(), model._seed, model)
     if not hasattr(model, "predict_failure"):
         name = type(model).__name__
-        raise ValueError(f"model must be a DeepWishartRegressor or a model of ours, got {name}.")
+        way = f": {_HINTS[name]}." if name in _HINTS else "."
+        raise ValueError(
+            f"model must be a DeepWishartRegressor or a model of ours, got {name}{way}"
+        )
     if not hasattr(model, "model_"):
         raise ValueError("model must be fitted: call its fit(X, y).")
     return Emulator(model.model_, model._raw_units(), model._posterior(), model._seed, model)
-
-
-def check_bounds(bounds: npt.ArrayLike, num_inputs: int) -> Array:
-    """Check lower and upper bounds of the inputs, [D, 2].
-
-    :raises ValueError: If they are not such, or a lower one is not below the upper one.
-    """
-    limits = check_matrix("bounds", bounds)
-    if limits.shape != (num_inputs, 2):
-        raise ValueError(f"bounds must have shape {[num_inputs, 2]}, got {list(limits.shape)}.")
-    for index in np.flatnonzero(limits[:, 0] >= limits[:, 1])[:1]:
-        pair = limits[index].tolist()
-        raise ValueError(f"bounds must be pairs (lower, upper), got {pair} for input {index}.")
-    return limits
 
 
 def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:

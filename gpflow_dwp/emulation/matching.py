@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
+from gpflow_dwp.data.columns import Columns
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.random import as_seed, split_seed
 from gpflow_dwp.validation import as_real_array, check_integers, check_positive
@@ -106,7 +107,7 @@ def implausibility(
 
 def sample_plausible(
     implausible: Callable[[Array], Array],
-    bounds: npt.ArrayLike,
+    bounds: Sequence[Any] | Array,
     num_points: int = 500,
     *,
     cutoff: float = 3.0,
@@ -130,7 +131,7 @@ def sample_plausible(
     """
     check_integers(at_least=8, num_points=num_points)
     check_positive(cutoff=cutoff)
-    limits, rng = check_bounds(bounds, len(np.asarray(bounds))), np.random.default_rng(seed)
+    limits, rng = Columns.of_numbers(len(bounds)).limits(bounds), np.random.default_rng(seed)
     points = sobol_points(limits, num_points, seed)
     values, share = implausible(points), 1.0
     for _ in range(_MOST_LEVELS):
@@ -150,7 +151,7 @@ def sample_plausible(
 
 def plot_implausibility(
     implausible: Callable[[Array], Array],
-    bounds: npt.ArrayLike,
+    bounds: Sequence[Any] | Array,
     *,
     cutoff: float = 3.0,
     names: list[str] | None = None,
@@ -171,7 +172,7 @@ def plot_implausibility(
     :param resolution: Cells along each input.
     :param seed: Of the points.
     """
-    limits = check_bounds(bounds, len(np.asarray(bounds)))
+    limits = Columns.of_numbers(len(bounds)).limits(bounds)
     points = sobol_points(limits, num_points, seed)
     values = implausible(points)
     cells = np.minimum((points - limits[:, 0]) / np.ptp(limits, axis=1), 1.0 - 1e-9) * resolution
@@ -240,7 +241,9 @@ def input_posterior(
     target = _Target.of(model, observation, observation_std, discrepancy_std, covariance)
     check_integers(num_draws=num_draws, num_burnin=num_burnin)
     check_integers(at_least=2, num_chains=num_chains)
-    size = target.emulator.num_inputs
+    size, columns = target.emulator.num_inputs, target.emulator.columns
+    if columns.levels:
+        raise ValueError(f"model must take numbers alone, got categories in {[*columns.levels]}.")
     if list(prior.event_shape) != [size] or list(prior.batch_shape):
         raise ValueError(f"prior must be a distribution of events [{size}], got {prior!r}.")
 

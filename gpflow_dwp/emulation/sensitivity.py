@@ -13,7 +13,7 @@ from gpflow.kernels import Linear, Sum
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.rows import RowsPosterior
@@ -69,7 +69,7 @@ class VarianceShares(NamedTuple):
 class MainEffects(NamedTuple):
     """The output by each input alone; the axis of Q outputs is left out as in the runs.
 
-    :param points: Values of each input, [D, K].
+    :param points: Values of each input, [D, K]; of a category the indices of its levels.
     :param mean: Expectation over the other inputs, [D, K, Q].
     :param interval: 95% intervals, [2, D, K, Q].
     :param shares: What each input has of the variance, of a single layer whose kernel is a sum.
@@ -90,7 +90,7 @@ def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
     :param model: A fitted estimator or a trained model.
     :param x: Inputs, [N, D].
     :return: Slopes of the mean and of the standard deviation, [N, D, Q] each, or [N, D] as the
-        runs.
+        runs; NaN by categories.
     :raises ValueError: If the model is not fitted, or ``x`` are no inputs of it.
     """
     emulator = as_emulator(model)
@@ -100,10 +100,13 @@ def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
         mean, variance = emulator.moments(X)
         # Rows do not depend on each other, so that a sum's gradient is that of each.
         columns = [tf.unstack(tf.reduce_sum(part, 0)) for part in (mean, tf.sqrt(variance))]
-    of_mean, of_std = (
-        emulator.shaped(np.stack([tape.gradient(each, X).numpy() for each in part], -1))
+    slopes = [
+        emulator.columns.summed(np.stack([tape.gradient(each, X).numpy().T for each in part], -1))
         for part in columns
-    )
+    ]
+    for part in slopes:
+        part[emulator.columns.are_categories] = np.nan
+    of_mean, of_std = (emulator.shaped(np.swapaxes(part, 0, 1)) for part in slopes)
     return of_mean, of_std
 
 
@@ -134,16 +137,16 @@ def sobol_indices(
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
     emulator = as_emulator(model)
-    limits = check_bounds(bounds, emulator.num_inputs)
+    limits = emulator.columns.limits(bounds)
     check_integers(at_least=_GROUPS, num_points=num_points)
     size = 2 ** int(np.log2(num_points // _GROUPS))  # as scrambled Sobol points need
-    X = sobol_points(limits, 512, seed)
+    X = emulator.columns.expanded(sobol_points(limits, 512, seed))
     average = np.average(emulator.moments(X)[0], axis=0, weights=emulator.success(X))
     found = []
     for group, functions in enumerate(_function_draws(emulator, num_functions, seed)):
 
         def evaluate(x: Array, functions: Callable[[Array], Array] = functions) -> Array:
-            X = x.T
+            X = emulator.columns.expanded(x.T)
             values = np.concatenate([emulator.moments(X)[0][None], functions(X)])
             held = average + emulator.success(X)[:, None] * (values - average)  # [S, N, Q]
             return np.moveaxis(held, 2, 1).reshape(-1, len(X))
@@ -186,13 +189,14 @@ def main_effects(
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
     emulator = as_emulator(model)
-    limits = check_bounds(bounds, emulator.num_inputs)
+    limits = emulator.columns.limits(bounds)
     base = sobol_points(limits, num_points, seed)
     grid = np.linspace(limits[:, 0], limits[:, 1], resolution, axis=1)  # [D, K]
+    grid = emulator.columns.rounded(grid.T).T
     X = np.broadcast_to(base, (*grid.shape, *base.shape)).copy()
     for index, values in enumerate(grid):
         X[index, :, :, index] = values[:, None]
-    flat = X.reshape(-1, len(limits))
+    flat = emulator.columns.expanded(X.reshape(-1, len(limits)))
     weights = emulator.success(flat).reshape(*X.shape[:3], 1)
     weights = weights / np.maximum(weights.sum(2, keepdims=True), np.finfo(float).tiny)
 
@@ -201,13 +205,16 @@ def main_effects(
 
     mean = average(emulator.moments(flat)[0][None])[0]
     if _is_gaussian_process(emulator):
+        X = flat.reshape(*X.shape[:3], -1)
         deviation = _deviation_of_averages(emulator, X, weights)
         interval = mean + scipy.stats.norm.ppf(_TAILS)[:, None, None, None] * deviation
     else:
         (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
         interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
     mean, interval = (emulator.shaped(part, are_outputs=True) for part in (mean, interval))
-    return MainEffects(grid, mean, interval, variance_shares(emulator, base))
+    return MainEffects(
+        grid, mean, interval, variance_shares(emulator, emulator.columns.expanded(base))
+    )
 
 
 def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
@@ -249,7 +256,8 @@ def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
     parts -= parts.mean(axis=-1, keepdims=True)
     total = parts.sum(axis=0)
     shares = np.sum(parts * total, axis=-1) / np.maximum(np.sum(total**2, axis=-1), 1e-300)
-    return VarianceShares(emulator.shaped(shares[:-1]), emulator.shaped(shares[-1]))
+    single = emulator.columns.summed(shares[:-1])
+    return VarianceShares(emulator.shaped(single), emulator.shaped(shares[-1]))
 
 
 def _weights_of(told: Any) -> list[Array] | None:

@@ -6,7 +6,7 @@ import copy
 import numbers
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -17,14 +17,15 @@ from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import deepcopy
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.table import Task, split_rows
-from gpflow_dwp.estimator._numbers import exact_numbers
+from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
@@ -89,12 +90,32 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
     random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
+    def _inputs_to_fit(self, X: Any) -> Any:
+        """Inputs as numbers, once the names of their columns are noted."""
+        goes_on = self._goes_on()
+        if not goes_on:
+            self.columns_ = Columns.of(X)
+        if self.columns_ is None or not self.columns_.levels:
+            return inputs_to_fit(X)
+        return self._encoded(self.columns_, X, inputs_to_fit, reset=not goes_on)
+
+    def _encoded(
+        self, columns: Columns, X: Any, exact: Callable[[Any], Any], *, reset: bool = False
+    ) -> Array:
+        """The numbers of a frame with categories, once the names of its columns are checked."""
+        columns.check_frame(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return columns.encoded(X, lambda part: check_array(exact(part), dtype=np.float64))
+
     def _check_rows(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
     ) -> tuple[Array, npt.NDArray[Any], Array | None]:
         """Inputs, targets and weights to train on, without rows that have no weight."""
         check_unmasked(y=y)
-        inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
+        reset, noting = not self._goes_on(), self
+        if self.columns_ is not None and self.columns_.levels:  # whose names are noted
+            reset, noting = True, clone(self)
+        inputs, y = validate_data(noting, X, y, reset=reset, dtype=np.float64, **checks)
         check_consistent_length(inputs, y)
         if sample_weight is None:
             return inputs, np.asarray(y), None
@@ -280,10 +301,12 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         )
 
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
-        """Inputs for predictions, in raw units, [N, D]."""
+        """Inputs for predictions, in raw units, [N, D], of categories their indicators."""
         check_is_fitted(self, "model_")
-        X, _ = exact_numbers("X", X, may_be_times=True)
-        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        if self.columns_ is not None and self.columns_.levels:
+            inputs = self._encoded(self.columns_, X, _exact)
+        else:
+            inputs = validate_data(self, _exact(X), dtype=np.float64, reset=False)
         with np.errstate(over="ignore"):
             far = ~np.isfinite(np.square(self.input_standardiser_.transform(inputs)))
         for row, column in np.argwhere(far)[:1]:
@@ -324,6 +347,10 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             own = [each for each in tf.nest.flatten(self.kernel) if isinstance(each, Kernel)]
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
+
+
+def _exact(X: Any) -> Any:
+    return exact_numbers("X", X, may_be_times=True)[0]
 
 
 def _copy(model: DeepWishartProcess) -> DeepWishartProcess:

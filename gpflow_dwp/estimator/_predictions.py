@@ -39,6 +39,10 @@ class PredictsNumbers(SavedWhole):
         """What is between raw units and those of the draws; of inputs alone where asked for."""
 
     @abc.abstractmethod
+    def _failure_at(self, X: Array) -> Array:
+        """The probability that a run fails at inputs that have been checked, [N]."""
+
+    @abc.abstractmethod
     def _posterior(self) -> MixturePosterior:
         """The draws of all predictions: the same at every call."""
 
@@ -68,6 +72,14 @@ class PredictsNumbers(SavedWhole):
         mean = self._shaped(outputs.inverse_transform(mean), self._constants)
         deviation = self._shaped(np.sqrt(variance) * outputs.scale)
         return (mean, deviation) if return_std else mean
+
+    def predict_failure(self, X: npt.ArrayLike) -> Array:
+        """Predict the probability that a run fails; 0 where none has, or ``failures`` is False.
+
+        :param X: Inputs, [N, D].
+        :return: [N].
+        """
+        return self._failure_at(self._check_inputs(X))
 
     def predict_quantiles(
         self, X: npt.ArrayLike, quantiles: npt.ArrayLike = (0.05, 0.5, 0.95)

@@ -7,7 +7,7 @@ The file is a zip archive of a description (JSON), of arrays, and of models as
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ import numpy as np
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.data.columns import Columns
+from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import pack, unpack, write_whole
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
@@ -31,12 +33,18 @@ _DESCRIPTION = "estimator.json"
 _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
 
 _RECORDS: dict[str, Any] = {
-    each.__name__: each for each in (Candidate, LeaveOneOut, Standardiser, TrainingHistory)
+    each.__name__: each
+    for each in (Candidate, ColumnEncoder, Columns, LeaveOneOut, Standardiser, TrainingHistory)
 }
 
 
 class SavedWhole:
-    """What can be written to a file, as a whole, and read again."""
+    """What can be written to a file, as a whole, and read again.
+
+    :ivar columns_: Of the frame that it was fitted to; None without categories or whole numbers.
+    """
+
+    columns_: Columns | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a file, as a whole; nothing is pickled.
@@ -72,6 +80,8 @@ class SavedWhole:
                     except SavedModelError as error:
                         raise SavedModelError(f"{name}: {error}") from error
                 return {"class": type(value).__name__, "fields": parts}
+            if isinstance(value, Mapping):
+                return {"mapping": [[*value], [described(each) for each in value.values()]]}
             if isinstance(value, list | tuple):
                 items = [described(each) for each in value]
                 return {"tuple": items} if isinstance(value, tuple) else items
@@ -110,6 +120,9 @@ class SavedWhole:
             if "array" in described:
                 array = arrays[described["array"]]
                 return array.astype(object) if described["are_objects"] else array
+            if "mapping" in described:
+                keys, values = described["mapping"]
+                return dict(zip(keys, built(values), strict=True))
             if "tuple" in described:
                 return tuple(built(described["tuple"]))
             name = described["class"]

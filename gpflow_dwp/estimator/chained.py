@@ -83,6 +83,9 @@ class ChainedEmulator(PredictsNumbers):
         for each in links:
             if not isinstance(each, DeepWishartRegressor) or not hasattr(each, "model_"):
                 raise ValueError(f"links must be fitted DeepWishartRegressors, got {each!r:.80}.")
+            if each.columns_ is not None and each.columns_.levels:
+                levels = list(each.columns_.levels)
+                raise ValueError(f"links must take numbers alone, got one of categories: {levels}.")
         given = [None] * len(links) if columns is None else columns
         if not links or len(given) != len(links):
             raise ValueError(f"columns must be of {len(links)} links, at least one.")
@@ -202,12 +205,9 @@ class ChainedEmulator(PredictsNumbers):
             self._fit_stage(later, rows[:, : inputs.shape[1]], targets.reshape(-1, *shape))
         return self
 
-    def predict_failure(self, X: npt.ArrayLike) -> Array:
-        """Predict the probability that a run of any link fails, [N]; those before at their means.
-
-        :param X: Inputs, [N, D].
-        """
-        known, success = self._check_inputs(X), np.ones(len(np.asarray(X)))
+    def _failure_at(self, X: Array) -> Array:
+        """That any link fails; those before are at their means."""
+        known, success = X, np.ones(len(X))
         for stage in range(self._stages[-1] + 1):
             link = self._links_of(stage)[0]
             known = self._known(known, stage)

@@ -9,7 +9,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
-from gpflow_dwp.estimator._numbers import inputs_to_fit
 from gpflow_dwp.likelihoods.named import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
@@ -42,7 +41,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     ) -> DeepWishartClassifier:
         """Train a new model, or with ``warm_start`` the one there is.
 
-        :param X: Inputs, [N, D]; columns of times are taken as the regressor takes them.
+        :param X: Inputs, [N, D]; times and categories are taken as the regressor takes them.
         :param y: Labels of any kind, [N].
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.
@@ -51,7 +50,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
             single class, an argument of the constructor cannot be used, or a model that goes on
             knows no such label, or has other columns.
         """
-        inputs, y, weights = self._check_rows(inputs_to_fit(X), y, sample_weight)
+        inputs, y, weights = self._check_rows(self._inputs_to_fit(X), y, sample_weight)
         try:
             found = np.unique(y)
         except TypeError as error:

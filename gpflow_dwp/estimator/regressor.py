@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_array
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._further_runs import take_in
-from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
+from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.exceptions import TargetWarning
@@ -85,8 +85,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
     leave-one-out scores) and ``reason_`` (why this one, in a sentence; neither where kernels are
     given), ``num_failed_`` (runs without an output), ``failure_classifier_`` (None where there is
     nothing to learn), ``resolution_`` (the step to which each target was recorded, 0 for none,
-    [Q]), ``input_standardiser_``, ``output_standardiser_``, ``n_features_in_``, and
-    ``feature_names_in_`` where the inputs had names.
+    [Q]), ``input_standardiser_``, ``output_standardiser_``, ``n_features_in_``,
+    ``feature_names_in_`` where the inputs had names, and ``columns_`` (whose ``levels`` are those
+    of categories; None of numbers alone).
     """
 
     def fit(
@@ -95,7 +96,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         """Train a new model, or with ``warm_start`` the one there is.
 
         :param X: Inputs, [N, D]. Columns of times, as in a frame of pandas or polars, are seconds
-            since 1970 (UTC), with a warning that says so.
+            since 1970 (UTC), with a warning that says so. Text and pandas' categories are made an
+            indicator of each level; what is predicted has to be such a frame, of the same levels.
         :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own. NaN, or
             what is masked, are missing; a row without any is a run that failed, which is left out.
             Constant outputs are no part of the model, and predicted without any variance.
@@ -107,7 +109,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             constant, an argument of the constructor cannot be used, or a model that goes on was
             fitted to other numbers of columns.
         """
-        everything = X = inputs_to_fit(X)
+        everything = X = self._inputs_to_fit(X)
         y, _ = exact_numbers("y", y)
         failed = _failed_runs(y)
         if failed.any():
@@ -206,16 +208,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             take_in(self, inputs[succeeded], columns[succeeded], num_steps)
         return self
 
-    def predict_failure(self, X: npt.ArrayLike) -> Array:
-        """Predict the probability that a run fails; 0 where none has, or ``failures`` is False.
-
-        :param X: Inputs, [N, D].
-        :return: [N].
-        """
-        inputs = self._check_inputs(X)
+    def _failure_at(self, X: Array) -> Array:
         if self.failure_classifier_ is None:
-            return np.zeros(len(inputs))
-        return self.failure_classifier_.predict_proba(inputs)[:, 1]
+            return np.zeros(len(X))
+        return self.failure_classifier_.predict_proba(X)[:, 1]
 
     def _learn_failures(self, X: Array, failed: npt.NDArray[np.bool_]) -> None:
         """Fit the classifier of failures, once there are such."""
