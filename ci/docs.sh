@@ -34,5 +34,5 @@ rm -rf build/docs # pages that were removed or renamed must not stay
 sphinx-build -b html -c ci/docs -W --keep-going -E -q -d build/doctrees notebooks build/docs
 python ci/docs/check_links.py build/docs
 python ci/docs/check_browser.py build/docs
-pytest -q tests/test_guides.py
+pytest -q --runslow tests/test_guides.py
 echo "build/docs/index.html"

@@ -29,12 +29,12 @@ trieste)
     # shellcheck disable=SC1091
     source "$environment/bin/activate"
     python -m pip install --quiet "trieste>=4" "pytest>=9" "hypothesis>=6.160" --editable ".[cli,sklearn]"
-    pytest -W default tests/test_guides.py tests/serving/test_bayesian_optimization.py -k "trieste or bayesian"
+    pytest -W default --runslow tests/test_guides.py tests/serving/test_bayesian_optimization.py -k "trieste or bayesian"
     ;;
 guides)
     make_environment all
     pip install --quiet "optuna>=4" "mlflow>=3" # which moves some pins
-    pytest -W default tests/test_guides.py # what they warn of themselves is theirs
+    pytest -W default --runslow tests/test_guides.py # what they warn of themselves is theirs
     ;;
 slow)
     make_environment all

@@ -17,8 +17,8 @@ nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 jupyter_client = pytest.importorskip("jupyter_client")
 
-QUICK = ("01_first", "10_layers")
-"""Those that the tests run, too: what users begin with, and layers by hand."""
+QUICK = ("01_first",)
+"""What the tests run, too: what users begin with."""
 
 NOTEBOOKS = [
     pytest.param(path, id=path.name, marks=[] if path.name.startswith(QUICK) else pytest.mark.slow)

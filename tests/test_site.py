@@ -13,6 +13,7 @@ from package_source import ROOT
 OPTIONS = ["-b", "html", "-W", "--keep-going", "-q", "-D", "html_theme=basic"]
 
 
+@pytest.mark.slow  # `ci/docs.sh` builds it with every push, too
 @pytest.mark.filterwarnings("ignore")  # what Sphinx itself warns of goes to the log
 def test_the_site_builds_without_running_notebooks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
