@@ -84,9 +84,9 @@ class SourceModule:
         is_plain = len(names) == len(values[0].elts) and all(isinstance(n, str) for n in names)
         return names if is_plain else None
 
-    def imports(self) -> Iterator[ImportedName]:
-        """What the file imports, anywhere in it."""
-        for node in ast.walk(self.tree):
+    def imports(self, *, at_once: bool = False) -> Iterator[ImportedName]:
+        """What the file imports, anywhere in it or as soon as it is imported itself."""
+        for node in self.tree.body if at_once else ast.walk(self.tree):
             yield from self._imported_by(node)
 
     def _imported_by(self, node: ast.AST) -> Iterator[ImportedName]:

@@ -279,7 +279,8 @@ def test_the_better_of_two_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(_further_runs, "_log_density", log_density)
     X = design(SQUARE, 8)
-    fitted = DeepWishartRegressor(depth=2, kernel="SquaredExponential", width=2, num_steps=2)
+    given = {"kernel": "SquaredExponential", "likelihood": "gaussian"}
+    fitted = DeepWishartRegressor(depth=2, width=2, num_steps=2, **given)
     fitted.fit(X, ridge(X))
     for number, kept in enumerate((0, 3), start=1):
         fitted.tell([[0.5, 1.0]], [1.0], num_steps=1)

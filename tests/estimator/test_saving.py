@@ -27,7 +27,8 @@ class Own(gpflow.kernels.SquaredExponential):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_regressor_comes_back_as_a_whole(tmp_path: Path) -> None:
     """Catches lost units, constants, failures, rows that ``tell`` adds to, and draws."""
-    fitted = DeepWishartRegressor(depth=1, kernel="SquaredExponential", random_state=0).fit(X, Y)
+    given = {"depth": 1, "kernel": "SquaredExponential", "likelihood": "gaussian"}
+    fitted = DeepWishartRegressor(**given, random_state=0).fit(X, Y)
     failures = DeepWishartClassifier(depth=1, kernel=Own(), num_steps=1, random_state=0)
     fitted.failure_classifier_ = failures.fit(X, X[:, 0] > 0.5)
     fitted.save(tmp_path / "first")

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 from model_reference import toy_data
 
 from gpflow_dwp import build_deep_wishart_process, fit
@@ -20,6 +21,7 @@ def train(kind: str, folder: Path, pauses: bool) -> None:
 
     :param pauses: Whether to leave time in which it can be killed, and not to end before it was.
     """
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     X, Y = toy_data()
     depth, output, *more = kind.split()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,16 @@ BAD: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-def builders() -> dict[str, Any]:
-    return {
-        "stack": tiny_model(2),
-        "with latent variables": build_latent_variable_deep_gp((X, Y), "LV-GP", num_inducing=5),
-        "network": build_matrix_gaussian_network((X, Y), width=3),
-    }
+MODELS: dict[str, Callable[[], Any]] = {
+    "stack": lambda: tiny_model(2),
+    "with latent variables": lambda: build_latent_variable_deep_gp((X, Y), "LV-GP", num_inducing=5),
+    "network": lambda: build_matrix_gaussian_network((X, Y), width=3),
+}
 
 
-@pytest.fixture(scope="module", params=["stack", "with latent variables", "network"])
-def model(request: pytest.FixtureRequest) -> Any:
-    return builders()[request.param]
-
-
-def test_every_way_in_refuses_what_does_not_fit(model: Any) -> None:
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_every_way_in_refuses_what_does_not_fit(make: Callable[[], Any]) -> None:
+    model = make()
     posterior = model.posterior(2, seed=0)
     for inputs, observations, message in BAD.values():
         data = inputs, observations
