@@ -25,12 +25,12 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.table import Task, split_rows
-from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
+from gpflow_dwp.estimator._numbers import exact_inputs, inputs_to_fit, standardiser_of_seen
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.likelihoods import LikelihoodName
+from gpflow_dwp.likelihoods import LikelihoodName, RowMeansGaussian
 from gpflow_dwp.models import (
     DeepWishartProcess,
     build_deep_wishart_process,
@@ -42,11 +42,12 @@ from gpflow_dwp.models.kept_posterior import kept_posterior
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
+from gpflow_dwp.selection.observations import recorded_steps
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
 
-__all__ = ["DeepWishartEstimator", "standardiser_of_seen"]
+__all__ = ["DeepWishartEstimator"]
 
 Index = npt.NDArray[np.int64]
 
@@ -137,10 +138,12 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         weights: Array | None,
         likelihood: Likelihood | None,
         seed: int | None = None,
+        noise_std: Array | None = None,
     ) -> None:
         """Train a model on raw inputs [N, D] and raw targets, or indices of labels, [N, P].
 
         :param seed: That of an earlier fit, to fit anew in any case; None for another.
+        :param noise_std: Of each target, [N], if it is known.
         """
         check_integers(num_prediction_samples=self.num_prediction_samples)
         if self.num_steps is not None:
@@ -164,6 +167,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             rows, others = self._split(Y, seed)
             X, Y, held_out = X[rows], Y[rows], (X[others], Y[others])
             weights = None if weights is None else weights[rows]
+            noise_std = None if noise_std is None else noise_std[rows]
         if not goes_on:
             inputs = Standardiser.fit(X, weights=weights, name="X")
             targets = None if is_classifier(self) else standardiser_of_seen(Y, weights)
@@ -174,21 +178,29 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         seen = X, Y, weights
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
+        row_means = None
+        if noise_std is not None and targets is not None:
+            row_means, weights = RowMeansGaussian.of_known(np.square(noise_std / targets.scale))
+            data = X, Y, weights
+        elif weights is None and not goes_on and self._joins_replicates(Y):
+            joined = RowMeansGaussian.of_replicates(X, Y)
+            row_means, data = (None, data) if joined is None else joined
         held_out = None if held_out is None else standardise(*held_out)
         if goes_on:
             model = _copy(self.model_)  # Training that fails leaves the old one as it is.
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
-            model, history = self._select(data, held_out, likelihood, seed)
+            model, history = self._select(data, held_out, likelihood, seed, row_means)
         else:
-            model = self._build(data, self.kernel, likelihood, seed)
+            model = self._build(data, self.kernel, likelihood or row_means, seed)
             history = self._take_steps(model, data, held_out, seed)
         self._limit_draws(model)
         self.input_standardiser_: Standardiser = inputs
         if targets is not None:
             self.output_standardiser_: Standardiser = targets
             self._rows: tuple[Array, Array, Array | None] = seen  # that `tell` adds to
+            self._noise_std = noise_std
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
@@ -196,6 +208,13 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
     def _goes_on(self) -> bool:
         """Whether ``fit`` goes on from the fitted model."""
         return self.warm_start and hasattr(self, "model_")
+
+    def _joins_replicates(self, Y: Array) -> bool:
+        """Whether runs of equal inputs are joined to their mean, of which nothing is lost."""
+        is_plain = self.likelihood == "gaussian" and not is_classifier(self)
+        of_rows = self.output in (None, "regression") and self.batch_size is None
+        is_one = Y.shape[1] == 1 and not recorded_steps(Y).any()
+        return is_plain and of_rows and is_one and not self.warm_start
 
     def _split(self, Y: Array, seed: int) -> tuple[Index, Index]:
         """Indices of the rows to train on, and of those that are held out."""
@@ -220,11 +239,14 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         held_out: RegressionData | None,
         likelihood: Likelihood | None,
         seed: int,
+        row_means: RowMeansGaussian | None,
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
         asked = self.get_params(deep=False)
         asked = {each.name: asked[each.name] for each in fields(Choice) if each.name in asked}
         if likelihood is not None:
             asked["likelihood"] = likelihood
+        if row_means is not None:
+            asked |= {"likelihood": "gaussian", "row_means": row_means}
         selection = select_model(
             data,
             validation_data=held_out,
@@ -304,9 +326,9 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         """Inputs for predictions, in raw units, [N, D], of categories their indicators."""
         check_is_fitted(self, "model_")
         if self.columns_ is not None and self.columns_.levels:
-            inputs = self._encoded(self.columns_, X, _exact)
+            inputs = self._encoded(self.columns_, X, exact_inputs)
         else:
-            inputs = validate_data(self, _exact(X), dtype=np.float64, reset=False)
+            inputs = validate_data(self, exact_inputs(X), dtype=np.float64, reset=False)
         with np.errstate(over="ignore"):
             far = ~np.isfinite(np.square(self.input_standardiser_.transform(inputs)))
         for row, column in np.argwhere(far)[:1]:
@@ -349,10 +371,6 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
 
 
-def _exact(X: Any) -> Any:
-    return exact_numbers("X", X, may_be_times=True)[0]
-
-
 def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
     """A copy that can be given other rows, as TensorFlow's own copies of variables cannot."""
     copies = {
@@ -361,14 +379,3 @@ def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
         if not variable.shape.is_fully_defined()
     }
     return deepcopy(model, copies)
-
-
-def standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
-    """That of targets [N, P], of which NaN are missing."""
-    columns = []
-    for column, seen in zip(Y.T, ~np.isnan(Y.T), strict=True):
-        counts = None if weights is None else weights[seen]
-        columns.append(Standardiser.fit(column[seen, None], weights=counts, name="y"))
-    return Standardiser(
-        *(np.concatenate([getattr(c, k) for c in columns]) for k in ("mean", "scale"))
-    )

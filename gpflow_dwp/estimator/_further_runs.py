@@ -13,9 +13,11 @@ from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.estimator._base import DeepWishartEstimator, standardiser_of_seen
+from gpflow_dwp.estimator._base import DeepWishartEstimator
+from gpflow_dwp.estimator._numbers import standardiser_of_seen
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import RowMeansGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.named_kernels import kernel_name
@@ -41,21 +43,32 @@ _DRAWS = 40
 _MOST_GROWTH = 2.0
 
 
-def take_in(estimator: DeepWishartEstimator, X: Array, Y: Array, num_steps: int) -> None:
+def take_in(
+    estimator: DeepWishartEstimator,
+    X: Array,
+    Y: Array,
+    num_steps: int,
+    noise_std: Array | None = None,
+) -> None:
     """Train the model of an estimator on further runs as well, or a new one where units change.
 
     :param X: Raw inputs of the new runs, [B, D].
     :param Y: Raw outputs, [B, P].
+    :param noise_std: Of each of them, [B], if that is known, as it is of those before.
     """
     old_X, old_Y, weights = estimator._rows
     if weights is not None:
         weights = np.concatenate([weights, np.ones(len(X))])
     rows = np.concatenate([old_X, X]), np.concatenate([old_Y, Y])
     units = estimator.input_standardiser_, estimator.output_standardiser_
-    if not isinstance(estimator.model_.output_layer, RegressionGPLayer) or any(
+    if noise_std is not None:
+        noise_std = np.concatenate([estimator._noise_std, noise_std])
+    are_new = isinstance(estimator.model_.likelihood, RowMeansGaussian)
+    are_new |= not isinstance(estimator.model_.output_layer, RegressionGPLayer)
+    if are_new or any(
         _outgrown(unit, values, weights) for unit, values in zip(units, rows, strict=True)
     ):
-        estimator._train(*rows, weights, None, seed=estimator._seed)
+        estimator._train(*rows, weights, None, seed=estimator._seed, noise_std=noise_std)
         return
     standard = (unit.transform(values) for unit, values in zip(units, rows, strict=True))
     data = *standard, *(() if weights is None else (weights,))

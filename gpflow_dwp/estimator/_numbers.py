@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.data import Standardiser
 from gpflow_dwp.validation import as_real_array
 
-__all__ = ["exact_numbers", "inputs_to_fit"]
+__all__ = ["exact_inputs", "exact_numbers", "inputs_to_fit", "standardiser_of_seen"]
 
 
 def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tuple[Any, list[Any]]:
@@ -54,6 +55,11 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
     return type(values)({**columns, **seconds}), list(seconds)
 
 
+def exact_inputs(X: Any) -> Any:
+    """Values of :func:`exact_numbers` that may be times."""
+    return exact_numbers("X", X, may_be_times=True)[0]
+
+
 def inputs_to_fit(X: Any) -> Any:
     """As :func:`exact_numbers`, and say which inputs are times."""
     numbers, times = exact_numbers("X", X, may_be_times=True)
@@ -77,3 +83,14 @@ def _seconds(name: str, times: Any) -> Array:
             "less than a microsecond apart: give seconds from the first instead."
         )
     return np.asarray(seconds)
+
+
+def standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
+    """That of targets [N, P], of which NaN are missing."""
+    columns = []
+    for column, seen in zip(Y.T, ~np.isnan(Y.T), strict=True):
+        counts = None if weights is None else weights[seen]
+        columns.append(Standardiser.fit(column[seen, None], weights=counts, name="y"))
+    return Standardiser(
+        *(np.concatenate([getattr(c, k) for c in columns]) for k in ("mean", "scale"))
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gpflow.kernels import Kernel
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.encoding import ColumnEncoder
@@ -45,6 +46,7 @@ class SavedWhole:
     """
 
     columns_: Columns | None = None
+    _noise_std: Array | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a file, as a whole; nothing is pickled.

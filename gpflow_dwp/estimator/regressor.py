@@ -18,7 +18,7 @@ from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
-from gpflow_dwp.validation import are_constant, check_integers
+from gpflow_dwp.validation import are_constant, as_real_array, check_integers
 
 __all__ = ["DeepWishartRegressor"]
 
@@ -91,9 +91,16 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
     """
 
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        noise_std: npt.ArrayLike | None = None,
     ) -> DeepWishartRegressor:
         """Train a new model, or with ``warm_start`` the one there is.
+
+        Runs of equal inputs are joined to their mean where ``likelihood`` is "gaussian": what they
+        tell of functions and noise is all in it, in their number and in their pooled variance.
 
         :param X: Inputs, [N, D]. Columns of times, as in a frame of pandas or polars, are seconds
             since 1970 (UTC), with a warning that says so. Text and pandas' categories are made an
@@ -103,6 +110,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             Constant outputs are no part of the model, and predicted without any variance.
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.
+        :param noise_std: Standard deviation of each target's noise, [N], if it is known: nothing is
+            learned of it then. At least a thousandth of the targets' deviation. Observations that
+            are predicted have the noise of a run of average precision.
         :return: The regressor.
         :raises ValueError: If the data are not finite numbers of one length with at least two
             rows, integers beyond 2**53 would be equal in float64, all runs failed, all targets are
@@ -130,6 +140,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             checks = {
                 "validate_separately": ({"dtype": np.float64, "ensure_min_samples": 2}, may_miss)
             }
+        noise_std = self._check_noise(noise_std, len(failed), sample_weight)
+        noise_std = None if noise_std is None else noise_std[~failed]
         inputs, y, weights = self._check_rows(X, y, sample_weight, **checks)
         name = getattr(y, "name", None)
         targets = np.asarray(y, np.float64)
@@ -141,10 +153,12 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         columns = targets.reshape(len(targets), -1)
         constants = self._constants if self._goes_on() else _constants_of(columns)
         steps = recorded_steps(columns)
-        if self.likelihood == "noise_free":  # all digits count
+        if self.likelihood == "noise_free" or noise_std is not None:  # all digits count
             steps = np.zeros_like(steps)
         columns, varies = varying_columns(columns, constants), np.isnan(constants)
-        self._train(inputs, columns, weights, None)
+        if noise_std is not None and columns.shape[1] > 1:
+            raise ValueError(f"noise_std must be of one target, got {columns.shape[1]}.")
+        self._train(inputs, columns, weights, None, noise_std=noise_std)
         self._constants: Array = constants
         self.num_failed_ = 0
         self.failure_classifier_: DeepWishartClassifier | None = None
@@ -155,7 +169,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         self.resolution_: Array = steps
         self._target_shape: tuple[int, ...] = targets.shape[1:]
         joined = weights_of_evidence(inputs, columns, steps[varies], None)
-        if joined is not None and weights is None and self.likelihood != "noise_free":
+        has_noise = noise_std is None and self.likelihood != "noise_free"
+        if joined is not None and weights is None and has_noise:
             num_copies = np.sum(joined == 0.0)
             warnings.warn(
                 f"{num_copies} of {len(inputs)} rows are copies of others, inputs and targets "
@@ -177,23 +192,28 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         return self
 
     def tell(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, num_steps: int = 200
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        num_steps: int = 200,
+        noise_std: npt.ArrayLike | None = None,
     ) -> DeepWishartRegressor:
         """Take in further rows, within seconds where they are like those before.
 
         Where the scale of a column has doubled or halved by now, and of models whose output layer
-        is no regression (noise that depends on the inputs, minibatches), a new model is fitted to
-        all rows, as by ``fit``. Else depth, kernels and likelihood stay, and so do the
-        units. A single layer with Gaussian noise or none, or with a kernel for each output, is
-        fitted anew, in less than a second. Other models start at the values that they
-        had, and take some gradient steps; inputs of the rows become inducing points as well, up to
-        the number that there may be. Up to 120 rows a deep one whose kernel was a name is trained
-        from the start as well, with six times the steps, and the better one of both is kept, by
-        what it predicts of each row from all others.
+        is no regression (noise that depends on the inputs, minibatches), or whose rows are means of
+        runs or have a known noise, a new one is fitted to all rows, as by ``fit``. Else depth,
+        kernels and likelihood stay, and so do the units. A single layer with Gaussian noise or
+        none, or with a kernel for each output, is fitted anew, in less than a second. Other models
+        start at the values that they had, and take some gradient steps; inputs of the rows become
+        inducing points as well, up to the number that there may be. Up to 120 rows a deep one whose
+        kernel was a name is trained from the start as well, with six times the steps, and the
+        better one of both is kept, by what it predicts of each row from all others.
 
         :param X: Inputs, [B, D].
         :param y: Targets, [B] or [B, Q] as those of ``fit``; rows of NaN alone are failed runs.
         :param num_steps: Gradient steps.
+        :param noise_std: As that of ``fit``, [B], if that was given.
         :return: The regressor.
         :raises ValueError: If it is not fitted, or the rows do not fit.
         """
@@ -203,10 +223,36 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
         columns = varying_columns(targets.reshape(len(targets), -1), self._constants)
+        if (noise_std is None) is not (self._noise_std is None):
+            raise ValueError("noise_std must be given if, and only if, it was given to fit.")
+        noise_std = self._check_noise(noise_std, len(inputs))
         succeeded = self._note_failures(inputs, columns)
         if succeeded.any():
-            take_in(self, inputs[succeeded], columns[succeeded], num_steps)
+            noise_std = None if noise_std is None else noise_std[succeeded]
+            take_in(self, inputs[succeeded], columns[succeeded], num_steps, noise_std)
         return self
+
+    def _check_noise(
+        self, noise_std: Any, num_rows: int, sample_weight: npt.ArrayLike | None = None
+    ) -> Array | None:
+        """Known standard deviations of noise, [N], if there are any."""
+        if noise_std is None:
+            return None
+        found = as_real_array("noise_std", noise_std)
+        if found.shape != (num_rows,) or not (np.isfinite(found) & (found >= 0.0)).all():
+            raise ValueError(
+                f"noise_std must be {num_rows} finite numbers from 0, got {noise_std!r:.80}."
+            )
+        if self.likelihood not in ("auto", "gaussian") or sample_weight is not None:
+            raise ValueError(
+                "noise_std must not be given with sample_weight, or a likelihood but 'auto' and "
+                f"'gaussian', got likelihood={self.likelihood!r}."
+            )
+        if self.warm_start or self.output == "pseudo_targets" or self.batch_size is not None:
+            raise ValueError(
+                "noise_std must not be given with warm_start, batch_size or pseudo-targets."
+            )
+        return found
 
     def _failure_at(self, X: Array) -> Array:
         if self.failure_classifier_ is None:

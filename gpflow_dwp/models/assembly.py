@@ -21,7 +21,7 @@ from gpflow_dwp.layers import (
     OutputLayer,
     RegressionGPLayer,
 )
-from gpflow_dwp.likelihoods import WarpedStudentT
+from gpflow_dwp.likelihoods import RowMeansGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
@@ -120,6 +120,8 @@ def assemble(
             output_layer = RegressionGPLayer(output_kernel, len(Z), X, Y, jitter=jitter, **of_rows)
         else:
             output_layer = NearestNeighbourGPLayer(output_kernel, len(Z), X, Y, **of_rows)
+        if isinstance(likelihood, RowMeansGaussian):
+            gpflow.set_trainable(output_layer.noise_variance, not likelihood.is_known)
     else:
         pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
         output_layer = _learned_output_layer(

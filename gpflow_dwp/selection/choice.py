@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
+from gpflow_dwp.likelihoods import RowMeansGaussian
 from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.models import KERNELS
@@ -43,6 +44,8 @@ class Choice:
         likelihood that is given. Of several outputs each may have one of its own.
     :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
+    :param row_means: Gaussian noise of rows that are means, or whose noise is known, of one output;
+        then weights of the data are those that it says, and ``likelihood`` is "gaussian".
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps, and tries depth 3, too.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
@@ -70,6 +73,7 @@ class Choice:
     depth: int | Auto = "auto"
     kernel: str | Auto = "auto"
     likelihood: Likelihood | LikelihoodName | Auto = "auto"
+    row_means: RowMeansGaussian | None = None
     effort: Effort = "default"
     num_inducing: int | Auto = "auto"
     posterior: PosteriorFamily = "AB"

@@ -15,7 +15,7 @@ from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.values import Parts
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
+from gpflow_dwp.likelihoods import RowMeansGaussian, SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.named import MOST_NUGGET, is_noise_free
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.neighbours import Index
@@ -142,6 +142,8 @@ class Evidence:
         noise = np.maximum(_LOG_NOISE, np.log(floor * (1.0 + 1e-6)))
         if is_noise_free(self.likelihood):
             noise[1] = math.log(MOST_NUGGET)
+        if not self._noise.trainable:
+            noise[:] = math.log(float(self._noise.numpy()))
         parts = [self._covariances.limits(), [noise]]
         if self._warp is not None:
             parts.append(np.repeat(_WARP_LIMITS, self.Y.shape[1], axis=0).tolist())
@@ -172,6 +174,10 @@ class Evidence:
         value += np.sum(0.5 * P * c * ((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
         by_noise = by_row_noise.sum() + 0.5 * P * np.sum(c * (1.0 - w))
         cw = c * w
+        if isinstance(self.likelihood, RowMeansGaussian):
+            pooled = 0.5 * np.sum(cw - c) * self.likelihood.pooled_variance / noise
+            value += self.likelihood.constant - pooled
+            by_noise += pooled
         log_prior, by_kernel = self._covariances.log_prior(vector[: self._size])
         value += log_prior
         parts: list[npt.ArrayLike] = [self._covariances.gradient(bars) + by_kernel, 0.0]

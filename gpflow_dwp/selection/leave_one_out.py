@@ -16,7 +16,12 @@ from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
-from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import (
+    NormalMixture,
+    RowMeansGaussian,
+    WarpedGaussian,
+    WarpedStudentT,
+)
 from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess
@@ -72,7 +77,8 @@ def leave_one_out_of_process(
     alpha, inverse = _solved(X, Z, noise, kernel)
     spread = 1.0 / np.diagonal(inverse)[:, None]
     mean, variance = Z - alpha * spread, np.maximum(spread - noise[:, None], 0.0)
-    return _observed(likelihood, X, mean[None], np.broadcast_to(variance, mean.shape)[None])
+    variance = np.broadcast_to(variance, mean.shape)
+    return _observed(likelihood, X, mean[None], variance[None], weights)
 
 
 def leave_one_out_by_neighbours(
@@ -263,7 +269,8 @@ def leave_one_out(
     mean, variance = (np.concatenate(each, axis=-1) for each in zip(*moments, strict=True))
     if output.mean_function is not None:
         mean = mean + output.mean_function(X).numpy()
-    return _observed(model.likelihood, X[rows], mean[:, rows], variance[:, rows])
+    counts = None if output.weights is None else output.weights.numpy()[rows]
+    return _observed(model.likelihood, X[rows], mean[:, rows], variance[:, rows], counts)
 
 
 def _left_out(
@@ -333,12 +340,17 @@ def _whitened(K: Array, C: Array) -> Array:
 
 
 def _observed(
-    likelihood: Gaussian, X: Array, mean: Array, variance: Array
+    likelihood: Gaussian, X: Array, mean: Array, variance: Array, weights: Array | None = None
 ) -> PredictiveDistribution:
-    """The distribution of observations, of functions with these moments, [S, N, P] each."""
+    """The distribution of observations, of functions with these moments, [S, N, P] each.
+
+    :param weights: Of rows, [N], where they are observed as such: under a RowMeansGaussian.
+    """
     moments = tuple(tf.constant(np.asarray(part)) for part in (mean, variance))
     if isinstance(likelihood, WarpedGaussian | NormalMixture):
         means, variances = (m.numpy() for m in warped_moments(likelihood, tf.constant(X), *moments))
+    elif isinstance(likelihood, RowMeansGaussian) and weights is not None:
+        means, variances = mean, variance + likelihood.noise_of(weights)[:, None]
     else:
         means, variances = mean, variance + np.asarray(tf.convert_to_tensor(likelihood.variance))
     weights = None

@@ -130,6 +130,7 @@ class Search:
             trainer.seed,
             choice.likelihood == "noise_free",
             self._record_start,
+            choice.row_means,
         )
 
     @property

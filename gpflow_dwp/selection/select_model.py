@@ -106,6 +106,7 @@ def select_model(
         and choice.batch_size is None
         and choice.output is None
         and given is None
+        and choice.row_means is None
         and likelihood != "heteroskedastic"
         and not np.isnan(Y).any()
         and Y.shape[1] == 1
@@ -113,7 +114,7 @@ def select_model(
     )
     if choice.batch_size is None:
         choice = replace(choice, batch_size=rows_of_batches(len(X), given))
-    has_steps = given is None and likelihood != "noise_free"
+    has_steps = given is None and likelihood != "noise_free" and choice.row_means is None
     steps = recorded_steps(Y) if has_steps else np.zeros(Y.shape[1])
     trainer = Trainer(X, Y, weights, steps, choice, seed, progress, validation_data)
     search = Search(trainer)

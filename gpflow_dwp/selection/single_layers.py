@@ -13,7 +13,7 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import RowMeansGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
     LikelihoodName,
@@ -85,6 +85,7 @@ class SingleLayers:
     :param seed: For the choice of rows.
     :param noise_free: Whether there is no noise, but for a nugget.
     :param record: Called with each process that was fitted, its rows and when that began.
+    :param row_means: The noise, of rows that are means; None for one of their own.
     :ivar order: Rows that count, in a random order.
     """
 
@@ -98,6 +99,7 @@ class SingleLayers:
         seed: int,
         noise_free: bool,
         record: Callable[[Start, int, float], None],
+        row_means: RowMeansGaussian | None = None,
     ) -> None:
         self.X, self.Y, self.steps = X, Y, steps
         self.weights = np.ones(len(X)) if weights is None else np.asarray(weights)
@@ -108,6 +110,9 @@ class SingleLayers:
             if noise_free
             else ("gaussian", _NOISE_RATIOS, _NOISE_STARTS)
         )
+        self._row_means = row_means
+        if row_means is not None and row_means.is_known:
+            self._noise = (*self._noise[:2], (float(np.asarray(row_means.variance)),) * 2)
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.order = self.order[self.weights[self.order] > 0.0]
         self._rows = self.order[:_ROWS_FOR_CHOICE]
@@ -267,14 +272,16 @@ class SingleLayers:
         For a lengthscale and a ratio ρ of noise to signal, with W^½ K W^½ = U diag(s) Uᵀ, the best
         signal variance is the sum of (Uᵀ W^½ y)²/(s + ρ) by that of the weights.
         """
-        num_inputs, (noise, ratios, limits) = self.X.shape[1], self._noise
+        num_inputs, (_, ratios, limits) = self.X.shape[1], self._noise
         kernel = initial_kernel(name, num_inputs, ard=ard, columns=self._columns)
         if isinstance(kernel, Kernel):
-            likelihood = positive_by_exp(likelihood_by_name(noise, 1, 0.1 * limits[1]))
-            return [Start(name, kernel, likelihood)]
+            return [Start(name, kernel, self._noise_of(0.1 * limits[1]))]
         X, P = self.X[rows], self.Y.shape[1]
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
+        within = 0.0  # the squares of observations that rows are means of
+        if self._row_means is not None:
+            within = (total - len(rows)) * self._row_means.pooled_variance
         covariances = covariances_of(kernel, [(X, X)])
         vector, profile = covariances.start(), []
         for scale in _SCALES:
@@ -282,7 +289,7 @@ class SingleLayers:
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios
             explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
-            signal = np.sum(explained, axis=(0, 2)) / (total * P)
+            signal = (np.sum(explained, axis=(0, 2)) + within / ratios) / (total * P)
             spare = (total - len(rows)) * np.log(ratios)
             nats = -0.5 * P * (total * np.log(signal) + np.log(spectrum).sum(0) + spare)
             best = nats.argmax()
@@ -296,10 +303,18 @@ class SingleLayers:
             change = np.log(scale) * covariances.scanned
             change += np.log(np.clip(signal, 1e-2, 1e2)) * ~covariances.lengthscales
             variance = float(np.clip(signal * ratio, *limits))
-            likelihood = positive_by_exp(likelihood_by_name(noise, 1, variance))
+            likelihood = self._noise_of(variance)
             kernel = covariances.values(vector + change)
             starts.append(Start(name, kernel, likelihood, evidence=nats[peak]))
         return starts
+
+    def _noise_of(self, variance: float) -> Gaussian:
+        if self._row_means is None:
+            return positive_by_exp(likelihood_by_name(self._noise[0], 1, variance))
+        likelihood = copy.deepcopy(self._row_means)
+        for learned in likelihood.trainable_parameters:  # its variance, if it is not known
+            learned.assign(variance)
+        return positive_by_exp(likelihood)
 
     def _warped(self, start: Start) -> Gaussian:
         likelihood = WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))

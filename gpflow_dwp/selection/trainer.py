@@ -73,6 +73,8 @@ class Trainer:
     @functools.cached_property
     def weights_of_kernels(self) -> Array | None:
         """How often each row counts where kernel and noise of a single layer are fitted, [N]."""
+        if self.choice.row_means is not None:
+            return self.weights
         return weights_of_evidence(self.X, self.Y, self.steps, self.weights)
 
     @functools.cached_property
@@ -111,7 +113,7 @@ class Trainer:
         if output is None:
             output = suitable_output(num_data, start.likelihood, self.choice.batch_size)
         likelihood = with_own_noise(start.likelihood, self.Y.shape[1])
-        if depth > 1 and start.is_gaussian:
+        if depth > 1 and start.is_gaussian and likelihood.variance.trainable:
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
         of_models = self.choice.of_models
         if width is not None:

@@ -1,0 +1,93 @@
+"""Gaussian noise of rows that are means of several observations, or whose noise is known."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.likelihoods import Gaussian
+
+__all__ = ["RowMeansGaussian"]
+
+# Of rows with known noise, by the variance of all observations: less is no noise to rely on.
+_LEAST_VARIANCE = 1e-6
+
+
+class RowMeansGaussian(Gaussian):
+    r"""y ~ N(f, σ²), where a row of weight w is observed with the variance σ²/w.
+
+    Of rows that are means of w observations at equal inputs nothing is lost: with s² their pooled
+    variance, and m = Σ (w - 1) degrees of freedom,
+
+    .. math:: \sum_n \sum_j \log p(y_{nj}) = \sum_n w_n \log \mathcal N(\bar y_n; f_n, \sigma^2)
+              - \frac{m s^2}{2 \sigma^2}
+
+    (Binois, Gramacy and Ludkovski, "Practical heteroscedastic Gaussian process modeling for large
+    simulation experiments", 2018), so that N observations cost what their distinct inputs do. Where
+    the noise of each row is known weights are σ² by its variance, and σ² stays as it is.
+
+    :param variance: σ².
+    :param pooled_variance: s².
+    :param num_pooled: m.
+    :param constant: Added to the bound, in nats.
+    :param is_known: Whether σ² is known, and not learned.
+    """
+
+    def __init__(
+        self,
+        variance: float = 1.0,
+        pooled_variance: float = 0.0,
+        num_pooled: float = 0.0,
+        constant: float = 0.0,
+        *,
+        is_known: bool = False,
+    ) -> None:
+        super().__init__(variance, variance_lower_bound=0.1 * _LEAST_VARIANCE)
+        self.pooled_variance, self.num_pooled = pooled_variance, num_pooled
+        self.constant, self.is_known = constant, is_known
+        gpflow.set_trainable(self.variance, not is_known)
+
+    def kl_divergence(self) -> tf.Tensor:
+        """What the bound of rows has to lose for that of all observations, in nats, []."""
+        return self._of_pooled(self.num_pooled) - self.constant
+
+    def _of_pooled(self, num_pooled: float) -> tf.Tensor:
+        return 0.5 * num_pooled * self.pooled_variance / tf.convert_to_tensor(self.variance)
+
+    def noise_of(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Variance of rows with these weights."""
+        return np.asarray(self.variance) / np.asarray(weights)
+
+    @classmethod
+    def of_known(
+        cls, variances: npt.NDArray[np.float64]
+    ) -> tuple[RowMeansGaussian, npt.NDArray[np.float64]]:
+        """Return that of rows with known variances, and their weights, 1 on average, [N].
+
+        :param variances: By the variance of all observations, [N]; at least 1e-6 each.
+        """
+        variances = np.maximum(variances, _LEAST_VARIANCE)
+        variance = 1.0 / float(np.mean(1.0 / variances))
+        weights = variance / variances
+        spare = (weights - 1.0) * np.log(2.0 * np.pi * variance) + np.log(weights)
+        return cls(variance, constant=0.5 * float(spare.sum()), is_known=True), weights
+
+    @classmethod
+    def of_replicates(
+        cls, X: npt.NDArray[np.float64], Y: npt.NDArray[np.float64]
+    ) -> tuple[RowMeansGaussian, tuple[npt.NDArray[np.float64], ...]] | None:
+        """Return that of means over equal inputs, and inputs, means and weights; None without.
+
+        :param X: Inputs, [N, D].
+        :param Y: Observations, [N, 1].
+        """
+        inputs, row, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+        num_pooled = len(X) - len(inputs)
+        if not num_pooled:
+            return None
+        row = row.reshape(-1)
+        means = np.bincount(row, Y[:, 0]) / counts
+        pooled = float(np.sum(np.square(Y[:, 0] - means[row]))) / num_pooled
+        likelihood = cls(max(pooled, _LEAST_VARIANCE), pooled, float(num_pooled))
+        return likelihood, (inputs, means[:, None], counts.astype(np.float64))
