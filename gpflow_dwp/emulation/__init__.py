@@ -1,9 +1,9 @@
 """What people who emulate expensive simulators ask of a fitted model, in raw units.
 
 Each function takes a fitted :class:`~gpflow_dwp.estimator.DeepWishartRegressor` or a
-:class:`~gpflow_dwp.estimator.ChainedEmulator`, or a trained model of this package, whose units are
-then raw units. Runs without noise are fitted with
-``likelihood="noise_free"``, and taken in one after the other by the estimator's ``tell``.
+:class:`~gpflow_dwp.estimator.ChainedEmulator`, or a trained model of ours, whose units are then raw
+ones. Runs without noise are fitted with ``likelihood="noise_free"``, and taken in one after the
+other by the estimator's ``tell``.
 """
 
 from gpflow_dwp.emulation.design import suggest

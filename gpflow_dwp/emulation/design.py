@@ -11,6 +11,7 @@ from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["Criterion", "suggest"]
@@ -29,6 +30,7 @@ def suggest(
     *,
     criterion: Criterion = "ALC",
     candidates: npt.ArrayLike | int = 400,
+    replicates: bool = False,
     seed: int | None = None,
 ) -> Any:
     r"""Return the inputs of the next runs.
@@ -45,12 +47,17 @@ def suggest(
     those before by the same rule of normals. Outputs count alike, in units of their deviations.
     Where failures are modelled, values are multiplied by the chance of success, 0 below a half.
 
+    With ``replicates`` inputs of the runs are candidates as well, and any may come again (Binois et
+    al., "Replication or exploration? Sequential design for stochastic simulation experiments",
+    2019, whose criterion "ALC" then is, one run ahead).
+
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2], or by the names of columns; all
         levels of a category, which has none, are proposed, and whole numbers where inputs are such.
     :param batch: Number of runs, B.
     :param criterion: What is looked for.
     :param candidates: Inputs to choose from, [N, D], or how many scrambled Sobol points.
+    :param replicates: Whether runs may be made again.
     :param seed: Of these points; None for the number of runs so far, so that each call has others.
     :return: [B, D], in raw units; a frame if the runs were one with categories or whole numbers.
     :raises ValueError: If the model is not fitted, candidates are outside of the bounds, or fewer
@@ -73,35 +80,38 @@ def suggest(
     success = emulator.success(X)
     likely = success >= 0.5
     success = np.where(likely | (likely.sum() < batch), success, 0.0)
+    counts = success
+    if replicates:
+        runs = np.unique(emulator.runs, axis=0)
+        X, counts = np.concatenate([X, runs]), np.append(success, np.zeros(len(runs)))
+        success = np.append(success, np.ones(len(runs)))
     covariance, noise = _covariance(emulator, X)
     chosen: list[int] = []
     for _ in range(batch):
         variance = np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0)
         gain = variance
         if criterion == "ALC":
-            gain = (covariance**2 @ success) / (variance + noise[:, None])
+            gain = (covariance**2 @ counts) / (variance + noise)
         gain = gain.sum(0) * success
-        gain[chosen] = -np.inf
+        gain[[] if replicates else chosen] = -np.inf
         best = int(gain.argmax())
         chosen.append(best)
         column = covariance[:, :, best]
-        scaled = column / (column[:, [best]] + noise[:, None])
+        scaled = column / (column[:, [best]] + noise[:, [best]])
         covariance = covariance - scaled[:, :, None] * column[:, None, :]
     return emulator.as_given(X[chosen])
 
 
 def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:
-    """The function's covariance, [Q, N, N], and the variance of noise, [Q], in the model's units.
-
-    Units of a warp's other side, where there is one.
-    """
+    """Covariance of functions, [Q, N, N], and variance of noise, [Q, N], as a warp has them."""
     posterior = emulator.draws(_DRAWS, of_chain=_DRAWS_OF_CHAIN)
-    _, covariance = posterior.predict_f(emulator.units.to_model(X), full_cov=True)
-    outputs = emulator.num_outputs
-    noise = np.zeros(outputs)
-    likelihood = posterior.likelihood
-    if isinstance(likelihood, Gaussian) and likelihood.variance is not None:
-        noise = noise + np.asarray(tf.convert_to_tensor(likelihood.variance))
+    at, outputs = emulator.units.to_model(X), emulator.num_outputs
+    covariance = posterior.predict_f(at, full_cov=True)[1].numpy()[:outputs]
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    noise, likelihood = np.zeros_like(variance), posterior.likelihood
+    if isinstance(likelihood, HeteroskedasticGaussian):
+        noise = posterior.predict_y(at)[1].numpy().T - variance
+    elif isinstance(likelihood, Gaussian) and likelihood.variance is not None:
+        noise = noise + np.reshape(tf.convert_to_tensor(likelihood.variance), [-1, 1])
     # A deterministic candidate that was chosen has no variance left.
-    floor = 1e-10 * np.mean(np.diagonal(covariance.numpy()[:outputs], axis1=1, axis2=2), axis=1)
-    return covariance.numpy()[:outputs], np.maximum(noise, floor)
+    return covariance, np.maximum(noise, 1e-10 * variance.mean(axis=1, keepdims=True))

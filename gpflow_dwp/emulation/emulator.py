@@ -20,10 +20,8 @@ from gpflow_dwp.validation import check_matrix
 __all__ = ["Emulator", "as_emulator", "sobol_points"]
 
 _HINTS = {
-    "Pipeline": "give pipeline[-1], of pipeline[:-1].transform(X), or fit the regressor to X: it "
-    "standardises, and takes categories",
-    "TransformedTargetRegressor": "give its regressor_, of transformed outputs, or fit the "
-    "regressor to y: likelihood='warped' is for skewed ones",
+    "Pipeline": "give pipeline[-1], whose inputs are those of pipeline[:-1].transform(X)",
+    "TransformedTargetRegressor": "give its regressor_, whose outputs are transformed",
 }
 
 
@@ -68,6 +66,14 @@ class Emulator:
         models = [self.model] if self.model else [each.model_ for each in self.estimator.links]
         return sum(each.num_data for each in models)
 
+    @property
+    def runs(self) -> Array:
+        """Inputs of the runs, in raw units, [N, E]."""
+        rows: Any = getattr(self.estimator, "_rows", None) or (self.model and self.model.rows)
+        if not rows:
+            raise ValueError("replicates must be False where the model does not have its runs.")
+        return np.asarray(rows[0])
+
     def draws(self, num_samples: int, of_chain: int) -> MixturePosterior:
         """Others than of predictions: so many, or of a chain, whose covariances are of draws."""
         if self.model is None:
@@ -87,7 +93,7 @@ class Emulator:
         return check_matrix(name, values)
 
     def as_given(self, X: Array) -> Any:
-        """Inputs as they were fitted to: a frame, if that had categories or whole numbers."""
+        """Inputs as those of fit: a frame, if that had categories or whole numbers."""
         return self.columns.decoded(X) if getattr(self.estimator, "columns_", None) else X
 
     def moments(self, X: Any) -> tuple[Any, Any]:

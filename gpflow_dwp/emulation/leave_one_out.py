@@ -13,10 +13,8 @@ from gpflow_dwp.emulation.emulator import as_emulator
 from gpflow_dwp.evaluation.pareto_smoothing import without_own_row
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.selection.leave_one_out import leave_one_out as of_model
-from gpflow_dwp.selection.leave_one_out import (
-    leave_one_out_of_heteroskedastic as of_heteroskedastic,
-)
+from gpflow_dwp.selection import leave_one_out as of_model
+from gpflow_dwp.selection.leave_one_out import leave_one_out_of_heteroskedastic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,12 +60,12 @@ def leave_one_out(
 ) -> LeaveOneOutPredictions:
     r"""Predict each run from all others, in closed form; parameters stay as they were fitted.
 
-    A single layer is a Gaussian process, for which this is exact. Under an estimator's
+    A single layer is a Gaussian process, for which this is exact. Runs of equal inputs that were
+    joined are left out together, and so is their mean predicted. Under an estimator's
     heteroskedastic noise it is rough: the function's posterior loses the row, that of the noise
     stays. A deeper model is one given each draw of its Gram matrices, and draws are mixed: see
     :func:`gpflow_dwp.selection.leave_one_out`.
-    They are draws given all runs, so run n may be predicted too well: with ``smoothed`` they are
-    weighted as if it had not been there.
+    They are draws given all runs: with ``smoothed`` they are weighted as if run n were not there.
 
     :param model: A fitted estimator, or a trained model whose output layer is a regression.
     :param smoothed: Whether draws are weighted, by Pareto-smoothed importance ratios.
@@ -82,7 +80,7 @@ def leave_one_out(
     if target is not None and isinstance(emulator.model.likelihood, HeteroskedasticGaussian):
         inputs, observed, _ = emulator.estimator._rows
         rows = emulator.units.to_model(inputs), target.transform(observed)
-        found = of_heteroskedastic(emulator.model, *rows)
+        found = leave_one_out_of_heteroskedastic(emulator.model, *rows)
     else:
         found = of_model(emulator.model, num_samples, emulator.seed)
         observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.observed.numpy()))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
+from scipy.stats import binned_statistic_2d
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.columns import Columns
@@ -175,7 +176,6 @@ def plot_implausibility(
     limits = Columns.of_numbers(len(bounds)).limits(bounds)
     points = sobol_points(limits, num_points, seed)
     values = implausible(points)
-    cells = np.minimum((points - limits[:, 0]) / np.ptp(limits, axis=1), 1.0 - 1e-9) * resolution
     size, names = len(limits), names or [f"x{each + 1}" for each in range(len(limits))]
     pyplot = import_optional("matplotlib.figure", "cli")
     figure = pyplot.Figure((2.2 * size + 1.5, 2.2 * size), layout="constrained")
@@ -187,19 +187,13 @@ def plot_implausibility(
             axes.text(0.5, 0.5, names[row], ha="center", va="center", transform=axes.transAxes)
             axes.set_axis_off()
             continue
-        index = tuple(cells[:, [row, column]].astype(int).T)
-        least = np.full((resolution, resolution), np.inf)
-        np.minimum.at(least, index, values)
-        left, count = np.zeros((2, resolution, resolution))
-        np.add.at(left, index, values <= cutoff)
-        np.add.at(count, index, 1.0)
-        with np.errstate(invalid="ignore"):
-            shown = np.where(count > 0.0, least if below else left / count, np.nan)
-        colours: dict[str, Any] = {"vmin": 0.0}
-        if below:
-            colours |= {"vmax": 2.0 * cutoff, "cmap": "RdYlGn_r"}
+        at, both = points[:, [row, column]].T, limits[[row, column]]
+        statistic, of_points = ("min", values) if below else ("mean", values <= cutoff)
+        shown = binned_statistic_2d(*at, of_points, statistic, resolution, both).statistic
+        colours: Any = {"vmax": 2.0 * cutoff, "cmap": "RdYlGn_r"} if below else {}
         extent = (*limits[column], *limits[row])
-        images[below] = axes.imshow(shown, origin="lower", extent=extent, aspect="auto", **colours)
+        colours |= {"vmin": 0.0, "origin": "lower", "aspect": "auto"}
+        images[below] = axes.imshow(shown, extent=extent, **colours)
     for below, label in ((True, "minimum implausibility"), (False, "optical depth")):
         figure.colorbar(images[below], ax=panels, label=label)
     return figure
@@ -226,12 +220,8 @@ def input_posterior(
     models", 2001, with a discrepancy that is a constant's). Beyond its runs an emulator does not
     know much: priors should end there.
 
-    :param model: As for :func:`implausibility`, like the next four.
-    :param observation: z, a number or [Q]; NaN where nothing was observed.
+    :param model: As for :func:`implausibility`, like the observation and its errors.
     :param prior: A TFP distribution of the inputs, of events [D], in raw units.
-    :param observation_std: Standard deviation of the observation's error, a number or [Q].
-    :param discrepancy_std: That of the simulator's discrepancy, a number or [Q].
-    :param covariance: C, of both errors between outputs, [Q, Q].
     :param num_draws: Draws of each chain.
     :param num_burnin: Steps before these, in which the step size is adapted.
     :param num_chains: Chains, which start at draws from the prior.
@@ -307,9 +297,8 @@ class _Target(NamedTuple):
         joint = None if covariance is None else as_real_array("covariance", covariance)
         if joint is not None:
             if joint.shape != (num_outputs, num_outputs):
-                raise ValueError(
-                    f"covariance must be {num_outputs} by {num_outputs}, got {list(joint.shape)}."
-                )
+                expected = [num_outputs, num_outputs]
+                raise ValueError(f"covariance must be {expected}, got {list(joint.shape)}.")
             joint = joint[np.ix_(observed, observed)]
             least = -1e-9 * np.max(joint)
             if not np.allclose(joint, joint.T) or np.linalg.eigvalsh(joint)[0] < least:

@@ -100,13 +100,10 @@ def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
         mean, variance = emulator.moments(X)
         # Rows do not depend on each other, so that a sum's gradient is that of each.
         columns = [tf.unstack(tf.reduce_sum(part, 0)) for part in (mean, tf.sqrt(variance))]
-    slopes = [
-        emulator.columns.summed(np.stack([tape.gradient(each, X).numpy().T for each in part], -1))
-        for part in columns
-    ]
-    for part in slopes:
-        part[emulator.columns.are_categories] = np.nan
-    of_mean, of_std = (emulator.shaped(np.swapaxes(part, 0, 1)) for part in slopes)
+    found = np.array([[tape.gradient(each, X).numpy() for each in part] for part in columns])
+    slopes = emulator.columns.summed(np.moveaxis(found, -1, 0))  # [D, 2, Q, N]
+    slopes[emulator.columns.are_categories] = np.nan
+    of_mean, of_std = (emulator.shaped(part) for part in np.transpose(slopes, (1, 3, 0, 2)))
     return of_mean, of_std
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
+from gpflow.likelihoods import Gaussian
 from sklearn.base import RegressorMixin
 from sklearn.utils import _safe_indexing, check_array
 
@@ -16,7 +18,9 @@ from gpflow_dwp.estimator._further_runs import take_in
 from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.exceptions import TargetWarning
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, RowMeansGaussian
 from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
 from gpflow_dwp.validation import are_constant, as_real_array, check_integers
 
@@ -253,6 +257,33 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
                 "noise_std must not be given with warm_start, batch_size or pseudo-targets."
             )
         return found
+
+    def predict_noise(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array, Array]:
+        """Predict the standard deviation of the noise, and how surely it is known.
+
+        :param X: Inputs, [N, D].
+        :param coverage: Probability of the intervals.
+        :return: Root mean squares, and lower and upper ends, [N] or [N, Q] each: all the same where
+            the noise does not depend on the inputs, whose variance is one number.
+        :raises ValueError: If the noise is not Gaussian around the function.
+        """
+        inputs, likelihood = self._check_inputs(X), self.model_.likelihood
+        scale = self.output_standardiser_.scale
+        if isinstance(likelihood, HeteroskedasticGaussian):
+            at = self._raw_units().to_model(inputs)
+            mean, spread = likelihood.log_scales(*self._posterior().predict_f_components(at))
+            tails = 0.5 + np.array([-0.5, 0.5]) * coverage
+            logs = PredictiveDistribution(mean.numpy(), spread.numpy()).quantile(tails)
+            mean_square = np.mean(np.exp(2.0 * (mean + spread)), axis=0)
+            found = [np.sqrt(mean_square), *np.exp(logs)]
+        elif type(likelihood) in (Gaussian, RowMeansGaussian):
+            deviation = np.sqrt(tf.convert_to_tensor(likelihood.variance))
+            found = [np.broadcast_to(deviation, (len(inputs), len(scale)))] * 3
+        else:
+            name = type(likelihood).__name__
+            raise ValueError(f"likelihood must be 'gaussian' or 'heteroskedastic', got a {name}.")
+        mean, low, high = (self._shaped(part * scale) for part in found)
+        return mean, low, high
 
     def _failure_at(self, X: Array) -> Array:
         if self.failure_classifier_ is None:

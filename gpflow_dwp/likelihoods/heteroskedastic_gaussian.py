@@ -109,6 +109,14 @@ class HeteroskedasticGaussian(NormalMixture):
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
 
+    def log_scales(self, Fmu: TensorType, Fvar: TensorType) -> MeanAndVariance:
+        """Return mean and variance of log σ(x), which is normal, [..., P] each.
+
+        :param Fmu: Mean of f and h, [..., 2P].
+        :param Fvar: Variance of f and h, [..., 2P].
+        """
+        return self._moments(Fmu, Fvar)[2:]
+
     def _moments(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
         """Mean and variance of f, and of the logarithm of the noise's scale, [..., P] each."""
         amplitude, scale = (

@@ -200,14 +200,22 @@ def test_shares_are_of_sums_alone(emulator: DeepWishartRegressor) -> None:
     assert emulation.main_effects(emulator, BOUNDS, resolution=2).shares is None
 
 
-@pytest.mark.parametrize("criterion", ["ALM", "ALC"])
+@pytest.mark.parametrize(
+    ("criterion", "replicates"), [("ALM", False), ("ALC", False), ("ALC", True)]
+)
 def test_a_batch_is_what_conditioning_on_each_run_asks_for(
-    noisy: tuple[DeepWishartRegressor, Exact], criterion: str
+    noisy: tuple[DeepWishartRegressor, Exact], criterion: str, replicates: bool
 ) -> None:
-    """Catches a variance that counts noise, and a batch whose runs ignore each other."""
+    """Catches a variance that counts noise, and a batch whose runs ignore each other.
+
+    And replicates that are judged as new runs: of candidates in a corner they tell more.
+    """
     fitted, exact = noisy
-    candidates = design(SQUARE, 40, seed=5)
-    found = emulation.suggest(fitted, SQUARE, 3, criterion=criterion, candidates=candidates)
+    candidates = design((0.2 if replicates else 1.0) * SQUARE, 40, seed=5)
+    given = {"criterion": criterion, "candidates": candidates, "replicates": replicates}
+    found = emulation.suggest(fitted, SQUARE, 3, **given)
+    if replicates:
+        candidates = np.concatenate([candidates, exact.X])
     covariance, noise = exact(candidates)[1], exact.scale**2 * exact.noise
     for run in found:
         after = [
@@ -215,7 +223,7 @@ def test_a_batch_is_what_conditioning_on_each_run_asks_for(
             for index, column in enumerate(covariance)
         ]
         is_alm = criterion == "ALM"
-        gains = np.diagonal(covariance) if is_alm else [-np.trace(each) for each in after]
+        gains = np.diagonal(covariance) if is_alm else [-np.trace(each[:40, :40]) for each in after]
         best = int(np.argmax(gains))
         np.testing.assert_allclose(run, candidates[best])
         covariance = after[best]

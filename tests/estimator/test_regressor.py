@@ -199,6 +199,10 @@ def test_heteroskedastic_noise_is_predicted_in_raw_units() -> None:
     assert (np.abs(samples.mean(axis=1) - mean[:3]) < 5.0 * error).all()
     inside = ((samples > low[:, None]) & (samples < high[:, None])).mean(axis=1)
     np.testing.assert_allclose(inside, 0.8, atol=0.12)
+    functions = regressor.predict(X, return_std=True, include_noise=False)[1]
+    noise, lower, upper = regressor.predict_noise(X, 0.9)
+    np.testing.assert_allclose(noise**2 + functions**2, std**2)
+    assert (lower < upper).all()
     np.testing.assert_array_equal(again.predict(X), mean)
 
 
