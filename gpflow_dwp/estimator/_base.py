@@ -30,7 +30,8 @@ from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.likelihoods import LikelihoodName, RowMeansGaussian
+from gpflow_dwp.likelihoods import LikelihoodName
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import (
     DeepWishartProcess,
     build_deep_wishart_process,

@@ -17,8 +17,8 @@ from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._numbers import standardiser_of_seen
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import RowMeansGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, select_model

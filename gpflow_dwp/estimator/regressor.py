@@ -20,7 +20,8 @@ from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.exceptions import TargetWarning
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, RowMeansGaussian
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
 from gpflow_dwp.validation import are_constant, as_real_array, check_integers
 

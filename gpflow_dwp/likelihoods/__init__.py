@@ -4,7 +4,6 @@ from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.likelihoods.normal_mixture import NormalMixture
-from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
@@ -14,7 +13,6 @@ __all__ = [
     "HeteroskedasticGaussian",
     "LikelihoodName",
     "NormalMixture",
-    "RowMeansGaussian",
     "SinhArcsinh",
     "Warp",
     "WarpedGaussian",

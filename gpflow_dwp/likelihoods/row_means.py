@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import gpflow
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +29,9 @@ class RowMeansGaussian(Gaussian):
     simulation experiments", 2018), so that N observations cost what their distinct inputs do. Where
     the noise of each row is known weights are σ² by its variance, and σ² stays as it is.
 
-    :param variance: σ².
-    :param pooled_variance: s².
-    :param num_pooled: m.
+    :param variance: σ², or where it starts.
+    :param pooled_variance: s², of observations around the means of their rows.
+    :param num_pooled: m, the observations less the rows.
     :param constant: Added to the bound, in nats.
     :param is_known: Whether σ² is known, and not learned.
     """
@@ -50,10 +52,15 @@ class RowMeansGaussian(Gaussian):
 
     def kl_divergence(self) -> tf.Tensor:
         """What the bound of rows has to lose for that of all observations, in nats, []."""
-        return self._of_pooled(self.num_pooled) - self.constant
+        squares = self.num_pooled * self.pooled_variance
+        return 0.5 * squares / tf.convert_to_tensor(self.variance) - self.constant
 
-    def _of_pooled(self, num_pooled: float) -> tf.Tensor:
-        return 0.5 * num_pooled * self.pooled_variance / tf.convert_to_tensor(self.variance)
+    def starting_at(self, variance: float) -> RowMeansGaussian:
+        """Another one, whose variance starts there, if it is learned."""
+        other = copy.deepcopy(self)
+        for learned in other.trainable_parameters:
+            learned.assign(variance)
+        return other
 
     def noise_of(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Variance of rows with these weights."""

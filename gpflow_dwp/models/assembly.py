@@ -21,9 +21,10 @@ from gpflow_dwp.layers import (
     OutputLayer,
     RegressionGPLayer,
 )
-from gpflow_dwp.likelihoods import RowMeansGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import likelihood_by_name
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models.architecture import Architecture, OutputPosterior
 from gpflow_dwp.models.data_checks import check_mean_function, check_observations

@@ -42,8 +42,9 @@ _LISTED = {
     " LatentVariableProcess LocalInducingGPLayer NetworkEncoder",
     "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
     " NearestNeighbourGPLayer RegressionGPLayer SkipLayer WishartLayer",
-    "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian RowMeansGaussian SinhArcsinh"
-    " WarpedGaussian WarpedStudentT",
+    "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"
+    " WarpedStudentT",
+    "gpflow_dwp.likelihoods.row_means": "RowMeansGaussian",
     "gpflow_dwp.matrix_gaussian": "MatrixGaussianLayer MatrixGaussianNetwork",
     "gpflow_dwp.models": "DeepGaussianProcess DeepInverseWishartProcess DeepKernelProcess"
     " DeepWishartProcess",

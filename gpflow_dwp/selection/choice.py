@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.likelihoods import RowMeansGaussian
 from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import LikelihoodName
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS
 from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
 from gpflow_dwp.validation import check_choice, check_integers

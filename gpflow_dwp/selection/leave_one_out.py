@@ -16,13 +16,9 @@ from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
-from gpflow_dwp.likelihoods import (
-    NormalMixture,
-    RowMeansGaussian,
-    WarpedGaussian,
-    WarpedStudentT,
-)
+from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.known import is_known
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.predictive import warped_moments

@@ -13,13 +13,14 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.likelihoods import RowMeansGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
     LikelihoodName,
     likelihood_by_name,
     warp_of_range,
 )
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
@@ -53,8 +54,9 @@ _ROWS_FOR_INITIALISATION = 250
 # Lengthscales in units of the distance between two standardised rows, and noise by signal: of
 # ratios that explain as much, as where no row tells of another, the first.
 _SCALES = 2.0 ** np.arange(-6.0, 2.1)
-_NOISE_RATIOS, _NOISE_STARTS = np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
-_NUGGET_RATIOS, _NUGGET_STARTS = np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
+_Noise = tuple[LikelihoodName, Array, tuple[float, float]]
+_NOISE: _Noise = "gaussian", np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
+_NUGGET: _Noise = "noise_free", np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
 _MOST_INITIALISATIONS = 2
 # Sums of functions of single inputs, and how long they are fitted: with less, not at all.
 _SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
@@ -85,7 +87,7 @@ class SingleLayers:
     :param seed: For the choice of rows.
     :param noise_free: Whether there is no noise, but for a nugget.
     :param record: Called with each process that was fitted, its rows and when that began.
-    :param row_means: The noise, of rows that are means; None for one of their own.
+    :param row_means: The noise of rows that are means, or None.
     :ivar order: Rows that count, in a random order.
     """
 
@@ -105,14 +107,8 @@ class SingleLayers:
         self.weights = np.ones(len(X)) if weights is None else np.asarray(weights)
         self.max_iterations = min(100, max_iterations)
         self._record = record
-        self._noise: tuple[LikelihoodName, Array, tuple[float, float]] = (
-            ("noise_free", _NUGGET_RATIOS, _NUGGET_STARTS)
-            if noise_free
-            else ("gaussian", _NOISE_RATIOS, _NOISE_STARTS)
-        )
+        self._noise = _NUGGET if noise_free else _NOISE
         self._row_means = row_means
-        if row_means is not None and row_means.is_known:
-            self._noise = (*self._noise[:2], (float(np.asarray(row_means.variance)),) * 2)
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.order = self.order[self.weights[self.order] > 0.0]
         self._rows = self.order[:_ROWS_FOR_CHOICE]
@@ -279,9 +275,7 @@ class SingleLayers:
         X, P = self.X[rows], self.Y.shape[1]
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
-        within = 0.0  # the squares of observations that rows are means of
-        if self._row_means is not None:
-            within = (total - len(rows)) * self._row_means.pooled_variance
+        pooled = 0.0 if self._row_means is None else self._row_means.pooled_variance
         covariances = covariances_of(kernel, [(X, X)])
         vector, profile = covariances.start(), []
         for scale in _SCALES:
@@ -289,7 +283,8 @@ class SingleLayers:
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios
             explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
-            signal = (np.sum(explained, axis=(0, 2)) + within / ratios) / (total * P)
+            within = (total - len(rows)) * pooled / ratios  # of rows that are means
+            signal = (np.sum(explained, axis=(0, 2)) + within) / (total * P)
             spare = (total - len(rows)) * np.log(ratios)
             nats = -0.5 * P * (total * np.log(signal) + np.log(spectrum).sum(0) + spare)
             best = nats.argmax()
@@ -303,18 +298,14 @@ class SingleLayers:
             change = np.log(scale) * covariances.scanned
             change += np.log(np.clip(signal, 1e-2, 1e2)) * ~covariances.lengthscales
             variance = float(np.clip(signal * ratio, *limits))
-            likelihood = self._noise_of(variance)
             kernel = covariances.values(vector + change)
-            starts.append(Start(name, kernel, likelihood, evidence=nats[peak]))
+            starts.append(Start(name, kernel, self._noise_of(variance), evidence=nats[peak]))
         return starts
 
     def _noise_of(self, variance: float) -> Gaussian:
         if self._row_means is None:
             return positive_by_exp(likelihood_by_name(self._noise[0], 1, variance))
-        likelihood = copy.deepcopy(self._row_means)
-        for learned in likelihood.trainable_parameters:  # its variance, if it is not known
-            learned.assign(variance)
-        return positive_by_exp(likelihood)
+        return positive_by_exp(self._row_means.starting_at(variance))
 
     def _warped(self, start: Start) -> Gaussian:
         likelihood = WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))

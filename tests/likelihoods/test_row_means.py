@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from gpflow_dwp import build_deep_wishart_process, emulation
 from gpflow_dwp.estimator import DeepWishartRegressor
-from gpflow_dwp.likelihoods import RowMeansGaussian
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.kernel_gradients import covariance
