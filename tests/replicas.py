@@ -82,10 +82,6 @@ def distance(strategy: Any, build: Callable[[], Any] = wishart, **arguments: Any
     return largest_difference(*ends)
 
 
-def regression_on_minibatches(strategy: Any) -> float:
-    return distance(strategy, lambda: wishart(2, "regression"), batch_size=5)
-
-
 def single_rows_weighted_by_keras(strategy: Any) -> float:
     """Where there are fewer rows than replicas."""
     keras = {"optimizer": lambda: tf_keras.optimizers.Adam(0.01), "batch_size": 1}
@@ -143,11 +139,11 @@ def resumed(strategy: Any) -> float:
         stopping = EarlyStopping(DATA, lambda model, _: -float(model.likelihood.variance.numpy()))
         end = {"callbacks": [stopping, lambda progress: progress.step == until]}
         place = {"callback_interval": 4, "checkpoint_directory": folder}
-        return trained(strategy, batch_size=5, **end, **place)
+        return trained(strategy, lambda: wishart(2, "regression"), batch_size=5, **end, **place)
 
     folder = FOLDER / "resumed"
-    part(None, 8, folder)
-    part(strategy, 12, folder)
+    part(None, 4, folder)
+    part(strategy, 16, folder)
     return largest_difference(part(None, 99, None), part(None, 99, folder))
 
 

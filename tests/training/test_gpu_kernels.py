@@ -85,10 +85,13 @@ MODELS = {
     ),
     "network": Step(of(build_matrix_gaussian_network, width=3), protocol="vmg"),
 }
-# Deep processes whose numbers are float32 have all operations in float64, too: inside.
-CASES = [(name, np.float32) for name in MODELS] + [
-    pytest.param(name, np.float64, marks=pytest.mark.slow)
-    for name in ("latent-variable deep GP", "network")
+# Deep processes whose numbers are float32 have all operations in float64, too: inside. What a short
+# run leaves out is made of the operations of the others.
+SLOW = [("AB", np.float32), ("deep GP", np.float32)]
+SLOW += [(name, np.float64) for name in ("latent-variable deep GP", "network")]
+CASES = [
+    pytest.param(*case, marks=[pytest.mark.slow] if case in SLOW else [])
+    for case in [*((name, np.float32) for name in MODELS), *SLOW[2:]]
 ]
 
 
