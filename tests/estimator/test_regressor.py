@@ -411,7 +411,7 @@ def test_times_are_seconds() -> None:
     """Catches times that are refused, or not the same seconds in predictions as in training."""
     times = pandas.date_range("2020-01-01", periods=40, freq="h")
     seconds = (times - pandas.Timestamp(0)).total_seconds().to_numpy()
-    single = {**SMALL, "depth": 1}
+    single = {**SMALL, "depth": 1, "num_steps": 2}
     expected = DeepWishartRegressor(**single).fit(np.stack([X[:, 0], seconds], 1), Y)
     frame = pandas.DataFrame({"x": X[:, 0], "when": times})
     with pytest.warns(UserWarning, match=r"seconds since 1970 \(UTC\): when\.$"):

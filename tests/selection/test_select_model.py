@@ -54,13 +54,14 @@ def test_depth_is_chosen_for_a_jump() -> None:
     line = np.linspace(-1.0, 1.0, 30)[:, None]
     jump = np.sign(line - 0.1) + 0.05 * np.random.default_rng(3).standard_normal((30, 1))
     rows = standardised(line), standardised(jump)
-    selection = select_model(rows, width=1, num_steps=1_000, progress=False)
+    given = {"kernel": "SquaredExponential", "progress": False}
+    selection = select_model(rows, width=1, num_steps=1_000, **given)
 
     assert (selection.best.depth, selection.best.likelihood) == (2, "gaussian")
     single = max(each.loo.log_density for each in selection.candidates if each.depth == 1)
     assert selection.best.loo.log_density > single
     assert selection.reason.startswith("Depth 2 predicts each row from all others better")
-    quick = select_model(rows, effort="quick", progress=False)
+    quick = select_model(rows, effort="quick", **given)
     assert quick.best.depth == 1
 
 
@@ -93,7 +94,7 @@ def test_a_warp_has_to_pay_in_rows_that_it_has_not_seen() -> None:
 def test_ratings_are_not_warped_away() -> None:
     """Catches a warp that is steep at ties, where a density has no upper limit."""
     ratings = np.clip(np.round(3.0 + SIGNAL + 8.0 * NOISE), 1.0, 5.0)
-    selection = select_model((X, standardised(ratings)), depth=1, **SHORT)
+    selection = select_model((X, standardised(ratings)), depth=1, kernel="Matern52", **SHORT)
     mean, variance = selection.model.predict_y(X)
     reach = np.ptp(standardised(ratings))
     assert np.abs(mean).max() < reach and np.sqrt(variance).max() < reach
@@ -105,7 +106,8 @@ def test_a_fast_wave_is_not_noise() -> None:
     """Catches a single initialisation, too long for a wave of twenty periods."""
     t = np.sort(np.random.default_rng(0).uniform(0.0, 20.0, 150))[:, None]
     y = np.sin(2.0 * np.pi * t) + 0.1 * np.random.default_rng(1).standard_normal(t.shape)
-    model = select_model((standardised(t), standardised(y)), effort="quick", **SHORT).model
+    given = {**SHORT, "effort": "quick", "kernel": "SquaredExponential"}
+    model = select_model((standardised(t), standardised(y)), **given).model
     assert float(np.max(model.likelihood.variance.numpy())) < 0.1
 
 
@@ -168,7 +170,8 @@ def test_data_without_noise() -> None:
     """Catches a noise that ends at its bound, where the next candidate's cannot start."""
     line = np.linspace(0.0, 6.0, 30)[:, None]
     data = standardised(line), np.sin(line)
-    model = select_model(data, depth=1, likelihood="student_t", **SHORT).model
+    given = {**SHORT, "kernel": "SquaredExponential", "likelihood": "student_t"}
+    model = select_model(data, depth=1, **given).model
 
     assert np.max(np.abs(model.predict_y(standardised(line))[0] - np.sin(line))) < 0.01
 
@@ -347,7 +350,13 @@ def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> No
         lambda *_, **__: SimpleNamespace(stop_reason="interrupted after step 3"),
     )
     with pytest.raises(KeyboardInterrupt):
-        select_model((X, standardised(SIGNAL + NOISE)), depth=2, **SHORT)
+        select_model(
+            (X, standardised(SIGNAL + NOISE)),
+            depth=2,
+            kernel="Matern52",
+            likelihood="gaussian",
+            **SHORT,
+        )
 
 
 def test_a_sure_gain_outweighs_a_doubtful_loss() -> None:

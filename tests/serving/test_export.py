@@ -38,6 +38,7 @@ for name in ("gpflow", "gpflow_dwp", "tensorflow_probability", "tf_keras", "chec
     sys.modules[name] = None
 import numpy as np
 import tensorflow as tf
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 for path in Path(sys.argv[1]).iterdir():
     given = np.load(path / "given.npz")
     loaded = tf.saved_model.load(path / "model")
@@ -260,7 +261,7 @@ def test_a_net_in_a_kernel_has_gradients_and_is_exported(tmp_path: Path) -> None
     """Catches copies of nets, whose gradients are None, and functions that cannot be copied."""
     net = tf_keras.Sequential([tf_keras.layers.Dense(2, dtype="float64")])
     net(XNEW)
-    model = build_deep_wishart_process(toy_data(), 2, kernel=[OfNet(net), "Matern52"], seed=0)
+    model = build_deep_wishart_process(toy_data(), 1, kernel=[OfNet(net)], seed=0)
     with tf.GradientTape() as tape:
         mean, _ = model.predict_f(XNEW, num_samples=3)
     kernel, _ = tape.gradient(mean, net.trainable_variables)
