@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import RegressionData
+from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import deepcopy
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -25,6 +25,7 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.table import Task, split_rows
+from gpflow_dwp.estimator._models import copy_of
 from gpflow_dwp.estimator._numbers import exact_inputs, inputs_to_fit, standardiser_of_seen
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
@@ -41,6 +42,7 @@ from gpflow_dwp.models import (
 from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
 from gpflow_dwp.models.kept_posterior import kept_posterior
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.raw_mean import RawMean, set_mean
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
 from gpflow_dwp.selection.observations import recorded_steps
@@ -78,6 +80,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
     effort: Effort = "default"
     width: int | None = None
     kernel: str | Kernel | Sequence[str | Kernel] = "auto"
+    mean_function: MeanFunction | None = None
     num_inducing: int | Auto = "auto"
     inducing: InducingChoice = "subset"
     num_steps: int | None = None
@@ -172,9 +175,20 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if not goes_on:
             inputs = Standardiser.fit(X, weights=weights, name="X")
             targets = None if is_classifier(self) else standardiser_of_seen(Y, weights)
+        mean = None
+        if self.mean_function is not None:
+            is_plain = self.likelihood in ("auto", "gaussian", "noise_free")
+            if is_classifier(self) or self.warm_start or not is_plain:
+                raise ValueError(
+                    "mean_function must be None for a classifier, with warm_start, or where "
+                    f"likelihood is not 'gaussian' or 'noise_free', got {self.likelihood!r}."
+                )
+            targets = standardiser_of_seen(Y - RawMean.check(self.mean_function, X, Y), weights)
+            mean = RawMean.of(self.mean_function, inputs, targets)
 
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
-            return inputs.transform(X), Y if targets is None else targets.transform(Y)
+            X, Y = inputs.transform(X), Y if targets is None else targets.transform(Y)
+            return X, Y if mean is None else Y - np.asarray(mean(X))
 
         seen = X, Y, weights
         X, Y = standardise(X, Y)
@@ -188,7 +202,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             row_means, data = (None, data) if joined is None else joined
         held_out = None if held_out is None else standardise(*held_out)
         if goes_on:
-            model = _copy(self.model_)  # Training that fails leaves the old one as it is.
+            model = copy_of(self.model_)  # Training that fails leaves the old one as it is.
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
@@ -196,6 +210,8 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         else:
             model = self._build(data, self.kernel, likelihood or row_means, seed)
             history = self._take_steps(model, data, held_out, seed)
+        if mean is not None:
+            set_mean(model, mean)
         self._limit_draws(model)
         self.input_standardiser_: Standardiser = inputs
         if targets is not None:
@@ -246,7 +262,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         asked = {each.name: asked[each.name] for each in fields(Choice) if each.name in asked}
         if likelihood is not None:
             asked["likelihood"] = likelihood
-        if row_means is not None:
+        if row_means is not None or (self.mean_function and self.likelihood == "auto"):
             asked |= {"likelihood": "gaussian", "row_means": row_means}
         selection = select_model(
             data,
@@ -368,15 +384,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if "model_" in state:
             # Only the user's kernels can be of classes that the package does not know.
             own = [each for each in tf.nest.flatten(self.kernel) if isinstance(each, Kernel)]
-            custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
+            if self.mean_function is not None:
+                own.append(self.mean_function)
+            custom = {type(part) for each in own for part in (each, *each.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
-
-
-def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
-    """A copy that can be given other rows, as TensorFlow's own copies of variables cannot."""
-    copies = {
-        id(variable): tf.Variable(variable, trainable=variable.trainable, shape=variable.shape)
-        for variable in model.variables
-        if not variable.shape.is_fully_defined()
-    }
-    return deepcopy(model, copies)

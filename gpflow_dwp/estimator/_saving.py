@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Array
@@ -87,7 +88,8 @@ class SavedWhole:
             if isinstance(value, list | tuple):
                 items = [described(each) for each in value]
                 return {"tuple": items} if isinstance(value, tuple) else items
-            return {"part": to_config(value)} if isinstance(value, Kernel) else to_config(value)
+            is_part = isinstance(value, Kernel | MeanFunction)
+            return {"part": to_config(value)} if is_part else to_config(value)
 
         try:
             description = _FORMAT | {"estimator": described(self)}

@@ -45,6 +45,7 @@ _LISTED = {
     "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"
     " WarpedStudentT",
     "gpflow_dwp.likelihoods.row_means": "RowMeansGaussian",
+    "gpflow_dwp.models.raw_mean": "RawMean",
     "gpflow_dwp.matrix_gaussian": "MatrixGaussianLayer MatrixGaussianNetwork",
     "gpflow_dwp.models": "DeepGaussianProcess DeepInverseWishartProcess DeepKernelProcess"
     " DeepWishartProcess",
