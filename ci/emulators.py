@@ -1,6 +1,7 @@
 """How good emulators of simulators without noise are: ours beside Gaussian processes and dgpsi.
 
     python ci/emulators.py --out results.jsonl [--seeds 0 1 2] [METHOD ...]
+    python ci/emulators.py --out ci/results/chains.jsonl --seeds 10 11 12 --chains [METHOD ...]
 
 Small designs of ``ci/cases`` are run; ``ignition-large`` has 1,000 runs. Methods: "ours" (the
 default with ``likelihood="noise_free"``), "single" (with ``effort="quick"``), "gp" (scikit-learn's
@@ -11,6 +12,11 @@ and method, and what is there is not run again.
 CPU seconds are of fit and prediction, in one thread; those of dgpsi's compilation, which a fit of
 five points before does, are apart. Set ``OMP_NUM_THREADS=1 TF_NUM_INTRAOP_THREADS=1
 TF_NUM_INTEROP_THREADS=1 NUMBA_NUM_THREADS=1``. ``--summary`` prints means over seeds.
+
+``--chains`` runs chains of single layers instead: "linked" (two simulators, one of the other's
+output), "fidelities" (Currin's function, 30 coarse runs and 8 fine ones) and "field" (series of 100
+numbers). Methods: "chain" (``ChainedEmulator``) and "alone" (one emulator of the whole: of runs of
+both, of the fine runs, of all outputs jointly).
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ from typing import Any
 import numpy as np
 from cases.designs import load
 from scipy.special import ndtr
+from scipy.stats import qmc
 
 FUNCTIONS = (
     *("jump", "booth", "swirl", "ishigami", "otl_circuit", "piston", "borehole", "robot_arm"),
@@ -135,15 +142,93 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
+def linked(seed: int, emulate: Callable[..., Any], *, chain: bool) -> Any:
+    """A simulator of another one's output, each with 12 runs of its own."""
+    from gpflow_dwp.estimator import ChainedEmulator
+
+    def first(x: np.ndarray) -> np.ndarray:
+        return np.sin(7.0 * x[:, 0]) + 0.5 * x[:, 1]
+
+    def second(w: np.ndarray) -> np.ndarray:
+        return np.cos(3.0 * w[:, 0]) * np.exp(0.5 * w[:, 0])
+
+    X, T = latin(2, 12, seed), latin(2, 500, 1_000 + seed)
+    truth = second(first(T)[:, None])
+    if not chain:
+        return emulate(X, second(first(X)[:, None])), T, truth
+    W = 3.5 * latin(1, 12, seed) - 1.5
+    return ChainedEmulator([emulate(X, first(X)), emulate(W, second(W))]), T, truth
+
+
+def fidelities(seed: int, emulate: Callable[..., Any], *, chain: bool) -> Any:
+    """Currin's function, and the coarse version of Xiong, Qian and Wu (2013)."""
+    from gpflow_dwp.estimator import ChainedEmulator
+
+    def fine(x: np.ndarray) -> np.ndarray:
+        a, b = x.T
+        ratio = (2300 * a**3 + 1900 * a**2 + 2092 * a + 60) / (100 * a**3 + 500 * a**2 + 4 * a + 20)
+        return (1.0 - np.exp(-0.5 / np.maximum(b, 1e-9))) * ratio
+
+    def coarse(x: np.ndarray) -> np.ndarray:
+        low = np.maximum(x[:, 1] - 0.05, 0.0)
+        at = [np.stack([x[:, 0] + s, b], 1) for s in (0.05, -0.05) for b in (x[:, 1] + 0.05, low)]
+        return np.mean([fine(each) for each in at], axis=0)
+
+    few, many, T = latin(2, 8, seed), latin(2, 30, 500 + seed), latin(2, 500, 1_000 + seed)
+    if not chain:
+        return emulate(few, fine(few)), T, fine(T)
+    regressor = emulate(None, None)
+    runs = [(many, coarse(many)), (few, fine(few))]
+    return ChainedEmulator.coarse_to_fine(runs, regressor), T, fine(T)
+
+
+def field(seed: int, emulate: Callable[..., Any], *, chain: bool) -> Any:
+    """A wave of 100 numbers, whose height and phase depend on two inputs."""
+    from gpflow_dwp.estimator import ChainedEmulator
+
+    def wave(x: np.ndarray) -> np.ndarray:
+        times = np.linspace(0.0, 6.0, 100)
+        return (1.0 + x[:, :1] ** 2) * np.sin(times + 3.0 * x[:, 1:] * x[:, :1])
+
+    X, T = latin(2, 25, seed), latin(2, 300, 1_000 + seed)
+    if not chain:
+        return emulate(X, wave(X)), T, wave(T)
+    return ChainedEmulator.of_field(X, wave(X), emulate(None, None)), T, wave(T)
+
+
+CHAINS = {"linked": linked, "fidelities": fidelities, "field": field}
+
+
+def latin(size: int, count: int, seed: int) -> np.ndarray:
+    """A Latin hypercube of the unit cube, [count, size]."""
+    return qmc.LatinHypercube(size, rng=seed).random(count)
+
+
+def run_chain(function: str, seed: int, method: str) -> tuple[Prediction, np.ndarray]:
+    """What a chain, or one emulator, predicts of new inputs, and the truth there."""
+    from gpflow_dwp.estimator import DeepWishartRegressor
+
+    def emulate(X: np.ndarray | None, y: np.ndarray | None) -> Any:
+        regressor = DeepWishartRegressor(likelihood="noise_free", effort="quick", random_state=seed)
+        return regressor if X is None else regressor.fit(X, y)
+
+    emulator, T, truth = CHAINS[function](seed, emulate, chain=method == "chain")
+    mean, std = emulator.predict(T, return_std=True)
+    return (mean[None], np.square(std)[None]), truth
+
+
 def main() -> None:
     """Run what is not there yet, or print a summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("methods", nargs="*", default=["ours", "single", "gp"], metavar="METHOD")
+    parser.add_argument("methods", nargs="*", metavar="METHOD")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--functions", nargs="+", default=FUNCTIONS)
+    parser.add_argument("--functions", nargs="+")
+    parser.add_argument("--chains", action="store_true")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args()
+    methods = given.methods or (["chain", "alone"] if given.chains else ["ours", "single", "gp"])
+    functions = given.functions or (CHAINS if given.chains else FUNCTIONS)
     rows = []
     if given.out.exists():
         rows = [json.loads(line) for line in given.out.read_text().splitlines()]
@@ -153,7 +238,7 @@ def main() -> None:
     done = {(row["function"], row["seed"], row["method"]) for row in rows}
     warnings.simplefilter("ignore")
     compiled: set[str] = set()
-    for seed, method, function in itertools.product(given.seeds, given.methods, given.functions):
+    for seed, method, function in itertools.product(given.seeds, methods, functions):
         name, _, size = function.partition("-")
         of_dgpsi = method.startswith("dgpsi")
         if (function, seed, method) in done or (of_dgpsi and name == "lotka_volterra"):
@@ -162,14 +247,18 @@ def main() -> None:
             x = np.linspace(0.0, 1.0, 5)[:, None]
             METHODS[method](x, np.sin(x[:, 0]), x, 0)
             compiled.add(method)
-        X, y, T, t = load(f"{name}-{size or 'small'}", seed)
-        if y.ndim > 1:  # outputs that are the same in all runs are no work for an emulator
-            varies = y.std(0) > 1e-9 * np.abs(y).max(0)
-            y, t = y[:, varies], t[:, varies]
+        if not given.chains:
+            X, y, T, t = load(f"{name}-{size or 'small'}", seed)
+            if y.ndim > 1:  # outputs that are the same in all runs are no work for an emulator
+                varies = y.std(0) > 1e-9 * np.abs(y).max(0)
+                y, t = y[:, varies], t[:, varies]
         began = time.process_time()
         row = {"function": function, "seed": seed, "method": method}
         try:
-            prediction, more = METHODS[method](X, y, T, seed)
+            if given.chains:
+                (prediction, t), more = run_chain(function, seed, method), {}
+            else:
+                prediction, more = METHODS[method](X, y, T, seed)
             seconds = time.process_time() - began
             row |= {**scores(prediction, t), **more, "cpu_s": seconds}
         except Exception as error:  # told in the file, and the others go on
