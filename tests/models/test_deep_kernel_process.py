@@ -225,11 +225,11 @@ def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
         with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
             model = kind.build((X, Y), 4, num_inducing=40, output="pseudo_targets", num_samples=5)
             model.likelihood.variance.assign(0.01)
-            bounds.append([float(model.elbo((X, Y), seed=seed)) / 80.0 for seed in range(2)])
+            bounds.append([float(model.elbo((X, Y), seed=0)) / 80.0])
             layer = model.output_layer
             layer.precision_tril.assign(1e3 * np.eye(40))
             layer.pseudo_targets.assign(np.sin(3.0 * model.inducing_variable.Z.numpy()))
-            bounds[-1].append(float(model.elbo((X, Y), seed=2)) / 80.0)
+            bounds[-1].append(float(model.elbo((X, Y), seed=1)) / 80.0)
 
     # With features' variances in float32: 0.002 for Gaussian processes of -14; with all, 0.01.
     np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-6, atol=1e-5)

@@ -28,7 +28,7 @@ PAIR = [gpflow.kernels.Matern32(lengthscales=0.7), gpflow.kernels.RBF(variance=1
     "arguments",
     [
         {"depth": 2, "width": 2, "kernel": "Matern52"},
-        {"depth": 3, "width": 7},
+        {"depth": 2, "width": 7},
         {"depth": 2, "build": build_deep_gaussian_process, "width": 3, "hidden_ard": True},
         {"depth": 2, "output": "regression"},
         {"depth": 1, "kernel": [gpflow.kernels.SeparateIndependent(PAIR)]},

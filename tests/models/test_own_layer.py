@@ -83,9 +83,10 @@ def test_alone_it_is_a_gaussian_process_of_a_deep_kernel() -> None:
     np.testing.assert_allclose(model.elbo(DATA, seed=0), expected, rtol=1e-4)
 
 
+@pytest.mark.usefixtures("eager")
 def test_trains_saves_loads_and_summarises(model: DeepKernelProcess, tmp_path: Path) -> None:
     own = model.layers[1]
-    fit(model, DATA, 20, progress=False)
+    fit(model, DATA, 2, progress=False)
     assert float(own.scale.numpy()) != 1.0
 
     save_model(model, tmp_path / "model")
