@@ -62,7 +62,7 @@ for path in Path(sys.argv[1]).iterdir():
 
 
 def network() -> Any:
-    model = build_matrix_gaussian_network((X, Y), width=6)
+    model = build_matrix_gaussian_network((X, Y), 2, width=6)
     randomise(model, seed=3, scale=0.1)
     return model
 
