@@ -15,6 +15,7 @@ from scipy.stats import norm, qmc
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
 from gpflow_dwp.layers.propagation import InducingPath
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg.factorisation import Factorised
 from gpflow_dwp.models import FunctionDraws
@@ -120,7 +121,7 @@ class _Stage:
         if not self.noise:
             warp = warp_of(self.likelihood)
             f = f if warp is None else warp.inverse(f)
-        elif type(self.likelihood) is Gaussian:
+        elif type(self.likelihood) in (Gaussian, RowMeansGaussian):
             deviation = tf.sqrt(tf.cast(self.likelihood.variance, f.dtype))
             f = f + deviation * self._normals[1][..., : f.shape[-1]]
         else:

@@ -18,6 +18,7 @@ from gpflow_dwp.estimator._chained_posterior import ChainedPosterior, Field, Lin
 from gpflow_dwp.estimator._predictions import PredictsNumbers
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
 from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.validation import are_constant, as_real_array, check_integers, check_matrix
 
 if TYPE_CHECKING:
@@ -332,7 +333,8 @@ class ChainedEmulator(PredictsNumbers):
             link = Link(clone(regressor), columns, last)
             link.regressor.fit(known[:, columns], _less(y, known, link))
             both = self.links[-1], link.regressor
-            is_normal = all(type(each.model_.likelihood) is Gaussian for each in both)
+            plain = Gaussian, RowMeansGaussian
+            is_normal = all(type(each.model_.likelihood) in plain for each in both)
             if is_normal and not any(np.isfinite(each._constants).any() for each in both):
                 self._append(link.regressor, columns, stage, last)
 
