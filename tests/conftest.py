@@ -54,8 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--runslow", action="store_true", help="run the tests that are marked slow")
 
 
-LONGEST = ("test_distribution", "test_notebooks")
-"""Modules that one worker is busy with for minutes: at the end, the other would wait for it."""
+LONGEST = ("test_distribution", "test_export")
+"""Modules that one worker is busy with for a minute: at the end, the other would wait for it."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
 """Notebooks run from the first cell to the last, in their shortened form.
 
-The workflow that builds the site runs all of them so with every push, too.
+`ci/docs.sh --fast` runs all of them so with every push.
 """
 
 from __future__ import annotations
@@ -17,13 +17,7 @@ nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 jupyter_client = pytest.importorskip("jupyter_client")
 
-QUICK = ("01_first",)
-"""What the tests run, too: what users begin with."""
-
-NOTEBOOKS = [
-    pytest.param(path, id=path.name, marks=[] if path.name.startswith(QUICK) else pytest.mark.slow)
-    for path in sorted((ROOT / "notebooks").glob("*.pct.py"))
-]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.pct.py"))
 LONGEST_CELL = 600  # seconds
 # Those that take more than a few steps, also when they are shortened: compiling the others takes
 # far longer than the steps.
@@ -54,7 +48,8 @@ def kernel() -> Iterator[Any]:
         manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_notebook_runs(path: Path, kernel: Any, tmp_path: Path) -> None:
     notebook = jupytext.read(path)
     eager = not path.name.startswith(COMPILED)
