@@ -14,6 +14,7 @@ from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
+from gpflow_dwp.evaluation.mixture import mixture_quantile
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.rows import RowsPosterior
@@ -175,7 +176,8 @@ def main_effects(
     """Average the output over all inputs but one, as a function of that one.
 
     Inputs are uniform, and where failures are modelled weighted by the probability of success.
-    Intervals of a Gaussian process are exact, for these points; all others are of function draws.
+    Intervals of a Gaussian process, or of one for each draw of its kernel, are exact, for these
+    points; all others are of function draws.
 
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2].
@@ -203,8 +205,11 @@ def main_effects(
     mean = average(emulator.moments(flat)[0][None])[0]
     if _is_gaussian_process(emulator):
         X = flat.reshape(*X.shape[:3], -1)
-        deviation = _deviation_of_averages(emulator, X, weights)
-        interval = mean + scipy.stats.norm.ppf(_TAILS)[:, None, None, None] * deviation
+        functions = emulator.posterior.predict_f_components(emulator.units.to_model(flat))[0]
+        means = average(np.asarray(emulator.units.to_raw(functions.numpy())))
+        variances = _variance_of_averages(emulator, X, weights)
+        flattened = (part.reshape(len(part), -1) for part in (means, variances))
+        interval = mixture_quantile(np.array(_TAILS), *flattened).reshape(2, *mean.shape)
     else:
         (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
         interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
@@ -268,7 +273,7 @@ def _weights_of(told: Any) -> list[Array] | None:
 
 
 def _is_gaussian_process(emulator: Emulator) -> bool:
-    """Whether outputs are a Gaussian process, but for noise, in raw units, too."""
+    """Whether outputs are one, or one for each draw of its kernel, in raw units, too."""
     posterior: Any = emulator.posterior
     return bool(
         isinstance(posterior, DeepPosterior)
@@ -280,8 +285,8 @@ def _is_gaussian_process(emulator: Emulator) -> bool:
     )
 
 
-def _deviation_of_averages(emulator: Emulator, X: Array, weights: Array) -> Array:
-    """Standard deviation of weighted averages of a Gaussian process over points, [D, K, Q].
+def _variance_of_averages(emulator: Emulator, X: Array, weights: Array) -> Array:
+    """Variance of weighted averages of a Gaussian process over points, [S, D, K, Q].
 
     With w K w for the prior variance and c = w K_xz, it is that less c Φ cᵀ.
 
@@ -294,11 +299,14 @@ def _deviation_of_averages(emulator: Emulator, X: Array, weights: Array) -> Arra
     for x, w in zip(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, X.shape[2]), strict=True):
         x = tf.constant(emulator.units.to_model(x))
         for kernel, part in zip(posterior.output.kernels, parts, strict=True):
-            c = w @ kernel(x, points).numpy()
-            found.append(w @ kernel(x).numpy() @ w - c @ part.inverse.numpy()[0] @ c)
+            c = (w @ kernel(x, points).numpy()).reshape(-1, 1, len(points))
+            prior = np.atleast_1d(w @ kernel(x).numpy() @ w)
+            explained = c @ part.inverse.numpy() @ c.swapaxes(-1, -2)
+            found.append(prior - explained[:, 0, 0])
     ends = np.outer([0.0, 1.0], np.ones(emulator.num_outputs))
     scale = np.ptp(emulator.units.to_raw(ends), axis=0)
-    return np.sqrt(np.maximum(found, 0.0)).reshape(*X.shape[:2], len(parts)) * scale
+    variances = np.maximum(np.transpose(found), np.finfo(float).tiny)
+    return variances.reshape(-1, *X.shape[:2], len(parts)) * scale**2
 
 
 def _function_draws(

@@ -78,8 +78,9 @@ class _Stage:
         self.posteriors: list[Any] = []
         for each, share in zip(links, self.shares, strict=True):
             posterior: Any = each.regressor._posterior()
-            if posterior.hidden:  # else all draws are the same
+            if posterior.draws_differ:
                 posterior = each.regressor._draws(share, each.regressor._seed)
+                posterior.spread_kernel_draws()
                 posterior.path = _of_own_inputs(posterior.path, share)
             self.posteriors.append(posterior)
         self.units = [each.regressor._raw_units() for each in links]
@@ -272,6 +273,8 @@ class ChainedPosterior(MixturePosterior):
 
 def _of_own_inputs(path: InducingPath, num_samples: int) -> InducingPath:
     """A path whose draws have inputs of their own: the first K_ii, which is of all, for each."""
+    if not path.hidden:
+        return path
     first, *others = path.hidden
     below = Factorised(*(tf.repeat(part, num_samples, axis=0) for part in first.below))
     return path._replace(hidden=(first._replace(below=below), *others))
@@ -279,7 +282,7 @@ def _of_own_inputs(path: InducingPath, num_samples: int) -> InducingPath:
 
 def _moments_at(posterior: Any, X: tf.Tensor) -> MeanAndVariance:
     """Moments of functions where each draw has inputs of its own, [S, N, D] or [1, N, D]."""
-    if posterior.hidden:
+    if posterior.draws_differ:
         X = tf.broadcast_to(X, tf.concat([[posterior.num_samples], tf.shape(X)[1:]], axis=0))
         mean, variance = posterior._propagate(X)
         return mean, variance if variance.shape.rank == 3 else variance[..., None]

@@ -13,6 +13,7 @@ from gpflow.kernels import Kernel, Linear, Sum
 from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.check import check_input_kernel
+from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
 from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
@@ -117,8 +118,8 @@ def sample_random_functions(
     the Q functions of one draw share them. Of a sum each part has functions of its own.
 
     :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32``, ``Matern52``,
-        ``SeparableMatern52``, ``Linear``, or a ``Sum`` of these. The functions are of its
-        parameters' dtype.
+        ``SeparableMatern52``, ``Linear``, or a ``Sum`` of these; or S draws of one. The functions
+        are of its parameters' dtype.
     :param num_inputs: Number of input columns, D.
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
@@ -144,24 +145,27 @@ def sample_random_functions(
             for index, part in enumerate(kernel.kernels)
         ]
         return SumOfFunctions(kernel, tuple(parts))
-    if type(kernel) not in (*_DEGREES, Linear):
+    is_drawn = isinstance(kernel, KernelDraws)
+    kind = type(kernel.unit if is_drawn else kernel)
+    if kind not in (*_DEGREES, Linear):
         names = ", ".join([*(cls.__name__ for cls in _DEGREES), "Linear", "Sum"])
         raise UnsupportedKernelError(
-            f"Functions can be drawn from the kernels {names}, not from {type(kernel).__name__}."
+            f"Functions can be drawn from the kernels {names}, not from {kind.__name__}."
         )
     check_integers(num_inputs=num_inputs, num_functions=num_functions)
     check_integers(num_samples=num_samples, num_features=num_features)
-    check_input_kernel(kernel, num_inputs)
+    if not is_drawn:
+        check_input_kernel(kernel, num_inputs)
     dtype = kernel.variance.dtype
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
-    if type(kernel) is Linear:
+    if kind is Linear:
         slopes = normal([num_samples, active, num_functions], as_seed(seed), dtype)
         return RandomLines(kernel, tf.sqrt(kernel.variance)[..., None] * slopes)
-    degrees = _DEGREES[type(kernel)]
+    degrees = _DEGREES[kind]
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
     if degrees is not None:
-        num_scales = active if isinstance(kernel, SeparableMatern52) else 1
+        num_scales = active if kind is SeparableMatern52 else 1
         shape = [num_samples, num_features, num_scales * degrees]
         squares = tf.square(normal(shape, scale_seed, dtype))
         squares = tf.reshape(squares, [*shape[:2], num_scales, degrees])

@@ -295,6 +295,10 @@ class OutputLayer(_KernelLayer):
         kernel = self.kernel
         return kernel.latent_kernels if isinstance(kernel, MultioutputKernel) else (kernel,)
 
+    def for_predictions(self) -> OutputLayer:
+        """The layer that predictions are made by: this one, or under draws of its kernel."""
+        return self
+
     def describe(self) -> Description:
         return Description(f"functions at {self.num_inducing} points", "")
 

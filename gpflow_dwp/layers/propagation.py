@@ -20,6 +20,7 @@ from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.gram import cross_covariance
 from gpflow_dwp.layers.base import GramDraw, GramLayer, Layer, OutputLayer
@@ -133,8 +134,13 @@ def _of_kernels(layer: Layer, evaluate: Callable[[Kernel], Any]) -> Any:
 
 def _of_inputs(layer: Layer, points: tf.Tensor) -> tf.Tensor:
     """The layer's K_ii where it is the lowest one."""
-    # Not by [None], whose gradient is a copy.
-    return _of_kernels(layer, lambda kernel: tf.expand_dims(kernel(tf.cast(points, _ACCURATE)), 0))
+
+    def evaluate(kernel: Kernel) -> tf.Tensor:
+        covariance = kernel(tf.cast(points, _ACCURATE))
+        # Not by [None], whose gradient is a copy.
+        return covariance if isinstance(kernel, KernelDraws) else tf.expand_dims(covariance, 0)
+
+    return _of_kernels(layer, evaluate)
 
 
 def _of_draw(layer: Layer, draw: GramDraw) -> tf.Tensor:
@@ -360,6 +366,8 @@ def _covariance_of_targets(
     kernel: Kernel, points: tf.Tensor, targets: tf.Tensor, full_cov: bool
 ) -> TargetBlocks:
     own = kernel(targets, full_cov=full_cov)
+    if isinstance(kernel, KernelDraws):
+        return TargetBlocks(kernel(points, targets), own)
     if targets.shape.rank == 2:
         cross = cross_covariance(kernel, points, targets)
         return TargetBlocks(*(tf.expand_dims(block, 0) for block in (cross, own)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar
 
 import gpflow
@@ -15,6 +16,7 @@ from gpflow.kernels import Kernel, SeparateIndependent
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.draws import KernelDraws, num_values
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.layers.rows import NearestRows
 from gpflow_dwp.linalg import (
@@ -191,7 +193,14 @@ class RegressionGPLayer(RowsGPLayer):
     well (:meth:`infer_rows`), so that they see what inducing points are too few for. The bound, and
     what is trained, are as without.
 
-    Parameters and errors are those of :class:`RowsGPLayer`.
+    With ``kernel_draws`` predictions average over draws of the kernel's values from their
+    posterior: they are mixtures of the regressions under each. The bound, and what is trained, are
+    of the kernel itself, with which the draws move. :meth:`set_kernel_draws` takes them away.
+
+    Parameters and errors are those of :class:`RowsGPLayer`, and:
+
+    :param kernel_draws: Of each draw the logarithms of the lengthscales and, last, of the variance,
+        less those of ``kernel``, [S, K]: see :class:`KernelDraws`. For a layer that is the lowest.
     """
 
     takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent,)
@@ -209,6 +218,7 @@ class RegressionGPLayer(RowsGPLayer):
         jitter: float | None = None,
         mean_function: MeanFunction | None = None,
         num_neighbours: int = 0,
+        kernel_draws: npt.NDArray[np.float64] | tf.Tensor | None = None,
     ) -> None:
         check_integers(at_least=0, num_neighbours=num_neighbours)
         super().__init__(
@@ -228,8 +238,33 @@ class RegressionGPLayer(RowsGPLayer):
                 f"num_neighbours must be 0 where functions have kernels of their own, got "
                 f"{num_neighbours}."
             )
+        self.set_kernel_draws(kernel_draws)
         largest = max(num_inducing, len(self.inputs.numpy()))
         check_memory(num_inducing, largest, num_inducing=num_inducing)
+
+    def set_kernel_draws(self, draws: npt.NDArray[np.float64] | tf.Tensor | None) -> None:
+        """Average predictions over draws of the kernel's values, or over none.
+
+        :param draws: As ``kernel_draws``.
+        :raises ValueError: If they are no finite matrix of as many columns, or there can be none.
+        """
+        self.kernel_draws: Parameter | None = None
+        if draws is None:
+            return
+        draws, size = check_matrix("kernel_draws", draws), num_values(self.kernel)
+        if self.num_neighbours or draws.shape[1] != size:
+            raise ValueError(
+                "kernel_draws must be None with neighbours, and of kernels that have none; else of "
+                f"{size} columns, got {draws.shape[1]}."
+            )
+        self.kernel_draws = _any_length(draws)
+
+    def for_predictions(self) -> RegressionGPLayer:
+        if self.kernel_draws is None:
+            return self
+        drawn = copy.copy(self)
+        drawn.kernel = KernelDraws(self.kernel, tf.convert_to_tensor(self.kernel_draws))
+        return drawn
 
     @property
     def papers(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -9,7 +10,9 @@ from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
+from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.layers import GramLayer, OutputLayer
+from gpflow_dwp.layers.base import GaussianPosterior
 from gpflow_dwp.layers.propagation import (
     InducingPath,
     propagate_targets,
@@ -47,6 +50,9 @@ class DeepPosterior(MixturePosterior):
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
+        output = output.for_predictions()
+        kernel = output.kernel
+        num_distinct = kernel.variance.shape[0] if isinstance(kernel, KernelDraws) else 1
         num_entries, num_inputs = points.shape
         if isinstance(output, NearestRows) and output.num_neighbours:
             num_near = output.num_neighbours + 1
@@ -57,7 +63,7 @@ class DeepPosterior(MixturePosterior):
             num_outputs=output.num_outputs,
             num_inducing=num_entries,
             num_samples=num_samples,
-            num_distinct=None if hidden else 1,
+            num_distinct=None if hidden else num_distinct,
             function_seed=function_seed,
             mixing=output.mixing,
         )
@@ -72,6 +78,30 @@ class DeepPosterior(MixturePosterior):
             warp_of(likelihood),
             for_predictions=True,
         )
+
+    @property
+    def draws_differ(self) -> bool:
+        """Whether each draw has functions of its own distribution, as below hidden layers."""
+        return bool(self.hidden) or isinstance(self.output.kernel, KernelDraws)
+
+    def spread_kernel_draws(self) -> None:
+        """Give each of the S draws one of the kernel's draws, if it has some.
+
+        By blocks: in turn they would go with low bits of quasi-random numbers.
+        """
+        if not isinstance(self.output.kernel, KernelDraws):
+            return
+        draws = tf.range(self.num_samples) * self._num_distinct // self.num_samples
+        self.output = copy.copy(self.output)
+        self.output.kernel = self.output.kernel.take(draws)
+        parts = (part if part is None else tf.gather(part, draws) for part in self.path.output)
+        self.path = self.path._replace(output=GaussianPosterior(*parts))
+        self._num_distinct, self._compiled = self.num_samples, {}
+
+    def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+        spread = copy.copy(self)
+        spread.spread_kernel_draws()
+        return super(DeepPosterior, spread)._sample_functions(X, full_cov=full_cov)
 
     def gram_matrices(self, Xnew: InputData | None = None) -> list[tf.Tensor]:
         """Return every hidden layer's Gram matrix, bottom first.

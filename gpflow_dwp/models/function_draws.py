@@ -11,6 +11,7 @@ from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.kernels import sample_random_functions
+from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.gram import cross_of_draws
 from gpflow_dwp.kernels.random_features import RandomFunctions
@@ -44,7 +45,7 @@ class _Update(NamedTuple):
     scale: tf.Tensor
 
     def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
-        covariance = cross_of_draws(self.kernel, self.points, values)
+        covariance = _cross(self.kernel, self.points, values)
         corrected = tf.matmul(covariance, self.coefficients, transpose_a=True)
         prior = 0.0 if self.prior is None else self.prior(values)
         return (prior + corrected) * self.scale
@@ -127,6 +128,7 @@ class FunctionDraws:
     ) -> None:
         path_seed, prior_seed, noise_seed = split_seed(as_seed(seed), 3)
         posterior = model.posterior(num_samples, seed=path_seed)
+        posterior.spread_kernel_draws()
         hidden, output, path = posterior.hidden, posterior.output, posterior.path
         widths = [width for layer in hidden if (width := layer.num_features) is not None]
         if len(widths) < len(hidden):
@@ -190,7 +192,7 @@ class FunctionDraws:
         for prior, part, each in zip(
             priors[len(hidden) :], path.output.parts, of_noise, strict=True
         ):
-            covariance = cross_of_draws(prior.kernel, points, points)
+            covariance = _cross(prior.kernel, points, points)
             jitter = relative_jitter(covariance, _JITTER)
             tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
             mean, remaining = output.condition(part, TargetBlocks(covariance, covariance))
@@ -222,6 +224,13 @@ class FunctionDraws:
         for index, update in enumerate(self._updates):
             values = update(values, are_inputs=index == 0)
         return values
+
+
+def _cross(kernel: Kernel, points: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Covariance of points and others under each draw, [S, M, N]."""
+    if isinstance(kernel, KernelDraws):
+        return kernel(points, values)
+    return cross_of_draws(kernel, points, values)
 
 
 def _seeds(seed: Seed, num: int) -> list[Seed]:

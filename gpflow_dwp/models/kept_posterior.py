@@ -32,7 +32,8 @@ def kept_posterior(model: VariationalModel, seed: int) -> MixturePosterior:
     threads may ask for them. Gradients by parameters of the model are None.
     """
     parts = (seed, model.num_prediction_samples, model.likelihood, *model.layers)
-    parts += tuple(layer.kernel for layer in model.layers)
+    for layer in model.layers:
+        parts += layer.kernel, getattr(layer, "kernel_draws", None)
     with _lock:
         kept = _kept.get(model)
         is_of_parts = kept is not None and all(map(_is_same, kept.parts, parts))

@@ -245,7 +245,7 @@ def leave_one_out(
         part.numpy()
         for part in regression_blocks(
             model.hidden_layers,
-            output,
+            output.for_predictions(),
             model.inducing_variable.Z,
             num_samples,
             as_seed(seed),

@@ -83,15 +83,17 @@ class RowScores(NamedTuple):
         return LeaveOneOut(float(self.log_density.mean()), float(self.crps.mean()))
 
 
-def varies(squares: Array, X: Array) -> bool:
+def varies(squares: Array | None, X: Array) -> bool:
     """Whether errors are larger than predicted at some inputs, smaller at others: at 1 percent.
 
     N R² of the regression of squared errors on inputs and their squares is χ² of 2 D degrees of
     freedom (Breusch and Pagan, 1979, as Koenker, 1981, has it).
 
-    :param squares: Of :class:`RowScores`, [N].
+    :param squares: Of :class:`RowScores`, [N]; None where that is not known.
     :param X: Standardised inputs, [N, D].
     """
+    if squares is None:
+        return True
     features = np.hstack([X, X**2, np.ones((len(X), 1))])
     if len(X) <= 2 * features.shape[1] or not np.isfinite(squares).all():
         return True

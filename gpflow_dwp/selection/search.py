@@ -21,6 +21,7 @@ from gpflow_dwp.selection.candidates import Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_auto
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
 from gpflow_dwp.selection.found import Found, compared
+from gpflow_dwp.selection.kernel_posterior import draw_kernel_of
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
@@ -112,11 +113,15 @@ class Search:
             best, reason = self._deepen(single, starts)
         if best is None:
             raise ValueError(f"depth must be 1 or more, got {depth!r}.")
-        if best is single and may_vary and _may_vary(single.scores, trainer.X):
+        if best is single and may_vary and varies(single.row_scores.squares, trainer.X):
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
                 reason = _HETEROSKEDASTIC
-        return self.selection(best, reason)
+        began = time.perf_counter()
+        is_drawn, remark = draw_kernel_of(self.trainer, best.model)
+        if is_drawn:
+            best = self._found(best.model, best.history, best.start, began)
+        return self.selection(best, " ".join(filter(None, [reason, remark])))
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
         """What fits single layers to some of the data, or all."""
@@ -385,10 +390,6 @@ class Search:
         """What comes of it."""
         self.best = best
         return Selection(best.model, best.history, best.candidate, tuple(self.candidates), reason)
-
-
-def _may_vary(scores: RowScores | None, X: Array) -> bool:
-    return scores is None or scores.squares is None or varies(scores.squares, X)
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."

@@ -41,15 +41,27 @@ def coarse(X: np.ndarray) -> np.ndarray:
     return 0.5 * fine(X) + 10.0 * X[:, 0] - 10.0
 
 
+def under_draws(regressor: DeepWishartRegressor, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance under each draw of the kernel, [20, N]."""
+    scale = regressor.output_standardiser_.scale[0]
+    points = regressor._raw_units().to_model(x)
+    moments = regressor._posterior().predict_f_components(points)
+    mean, variance = (np.broadcast_to(part[..., 0], (20, len(x))) for part in moments)
+    return regressor.output_standardiser_.mean[0] + scale * mean, scale**2 * variance
+
+
 def passed_on(
     first: DeepWishartRegressor, x: np.ndarray, predict: object
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of what gets N(mean, std²) of the first, by quadrature."""
-    mean, std = first.predict(x, return_std=True)
-    parts = [predict(mean + node * std) for node in NODES]
-    means, deviations = (np.stack(part) for part in zip(*parts, strict=True))
-    total = WEIGHTS @ means
-    return total, np.sqrt(WEIGHTS @ (deviations**2 + (means - total) ** 2))
+    """Mean and deviation of what gets normals of the first, by quadrature under each draw."""
+    mean, variance = under_draws(first, x)
+    seconds = 0.0
+    total = 0.0
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        for s, inputs in enumerate(mean + node * np.sqrt(variance)):
+            found, spread = (part[s] for part in predict(inputs))
+            total, seconds = total + weight * found, seconds + weight * (spread + found**2)
+    return total / 20, np.sqrt(seconds / 20 - (total / 20) ** 2)
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +79,16 @@ def test_moments_are_those_of_quadrature(linked: ChainedEmulator) -> None:
     x = design(6, seed=11)
 
     def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return second.predict(np.stack([w, x[:, 0]], axis=1), return_std=True)
+        return under_draws(second, np.stack([w, x[:, 0]], axis=1))
 
     mean, std = passed_on(first, x, predict)
-    found = linked.predict(x, return_std=True)
-    by_means = predict(first.predict(x))[1]
+    many = ChainedEmulator(linked.links, [None, [2, 0]], num_samples=4_096)
+    found = many.predict(x, return_std=True)
+    by_means = np.sqrt(predict(first.predict(x))[1].mean(0))
     assert (std > 1.5 * by_means).any()
     np.testing.assert_allclose(found[0], mean, atol=0.05 * std.max())
     np.testing.assert_allclose(found[1], std, rtol=0.1, atol=1e-3)
-    lower, upper = linked.predict_interval(x, 0.9)
+    lower, upper = many.predict_interval(x, 0.9)
     assert ((lower < mean) & (mean < upper)).all()
 
 
@@ -114,12 +127,12 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
     first, direct, relative = chain.links
 
     def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, std = direct.predict(np.column_stack([x, w]), return_std=True)
-        return mean, std * np.sqrt(5.0 / (5 - 2 - 2))
+        mean, variance = under_draws(direct, np.column_stack([x, w]))
+        return mean, variance * 5.0 / (5 - 2 - 2)
 
     def with_difference(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, std = relative.predict(np.column_stack([x, w]), return_std=True)
-        return w + mean, std * np.sqrt(5.0 / (5 - 2 - 2))
+        mean, variance = under_draws(relative, np.column_stack([x, w]))
+        return w + mean, variance * 5.0 / (5 - 2 - 2)
 
     moments = [passed_on(first, x, each) for each in (predict, with_difference)]
     mean = 0.5 * (moments[0][0] + moments[1][0])
@@ -190,6 +203,7 @@ def test_noise_is_passed_on_or_not() -> None:
     rng = np.random.default_rng(0)
     X = np.linspace(0.0, 1.0, 60)[:, None]
     noisy = one_layer(likelihood="gaussian").fit(X, X[:, 0] + 0.2 * rng.standard_normal(60))
+    noisy.model_.output_layer.set_kernel_draws(None)
     W = np.linspace(-1.0, 2.0, 12)[:, None]
     tripled = one_layer().fit(W, 3.0 * W[:, 0])
     spread = [

@@ -1,0 +1,106 @@
+"""Draws of a kernel's values against integrals, and what a model makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.kernels.values import values_of
+from gpflow_dwp.models import FunctionDraws, load_model, save_model
+from gpflow_dwp.selection import Selection, select_model
+from gpflow_dwp.selection.evidence import Evidence
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.selection.kernel_posterior import draw_kernel_values
+
+
+def test_draws_have_the_moments_of_their_posterior() -> None:
+    """Catches weights without the proposals' density, and moves that do not keep the posterior.
+
+    By another route: sums over a grid of both values, of densities by GPflow.
+    """
+    X = np.linspace(-1.0, 1.0, 12)[:, None]
+    Y = np.sin(2.0 * X)
+    kernel, likelihood = gpflow.kernels.SquaredExponential(), gpflow.likelihoods.Gaussian(1e-2)
+    gpflow.set_trainable(likelihood, False)
+    fitted = fit_gaussian_process((X, Y), kernel, likelihood)
+    evidence = Evidence(
+        X, Y, np.ones(12), np.zeros(1), values_of(fitted.kernel), likelihood, jitter=0.0
+    )
+    found = draw_kernel_values(evidence, 400, seed=0)
+    mode, noise = evidence.start()[:2], float(likelihood.variance.numpy())
+    steps = np.linspace(-1.5, 6.0, 60)
+    grid = np.stack(np.meshgrid(steps, 2.0 * steps, indexing="ij"), axis=-1).reshape(-1, 2)
+    logs = []
+    for scale, variance in np.exp(mode + grid):
+        kernel.lengthscales.assign(scale)
+        kernel.variance.assign(variance)
+        logs.append(float(gpflow.models.GPR((X, Y), kernel, None, noise).log_marginal_likelihood()))
+    weights = np.exp(np.array(logs) - max(logs))
+    weights /= weights.sum()
+    mean = weights @ grid
+    deviation = np.sqrt(weights @ (grid - mean) ** 2)
+    assert np.all(np.abs(found.mean(0) - mean) < 0.3 * deviation)
+    np.testing.assert_allclose(found.std(0), deviation, rtol=0.3)
+
+
+@pytest.fixture(scope="module")
+def selected() -> Selection:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1.5, 1.5, (25, 2))
+    Y = np.sin(2.0 * X[:, :1] * X[:, 1:])
+    return select_model((X, Y), depth=1, kernel="Matern52", likelihood="noise_free", progress=False)
+
+
+def test_predictions_are_the_mixture_of_processes(selected: Selection, tmp_path: Path) -> None:
+    """Catches one draw for all, functions that keep to a few, and a file that forgets them."""
+    model, T = selected.model, np.random.default_rng(1).uniform(-1.5, 1.5, (5, 2))
+    layer = model.output_layer
+    X, Y = (part.numpy() for part in layer.rows)
+    moments = []
+    for row in layer.kernel_draws.numpy():
+        kernel = gpflow.kernels.Matern52(
+            np.exp(row[-1]) * layer.kernel.variance, np.exp(row[:-1]) * layer.kernel.lengthscales
+        )
+        process = gpflow.models.GPR((X, Y), kernel, likelihood=model.likelihood)
+        moments.append([part.numpy()[:, 0] for part in process.predict_f(T)])
+    means, variances = np.array(moments).swapaxes(0, 1)
+    mean, variance = means.mean(0), (variances + means**2).mean(0) - means.mean(0) ** 2
+    assert means.std(0).max() > 0.1 * np.sqrt(variance).max()
+    save_model(model, tmp_path)
+    for given in (model, load_model(tmp_path)):
+        of_f = [part.numpy()[:, 0] for part in given.predict_f(T)]
+        np.testing.assert_allclose(of_f, [mean, variance], rtol=1e-3, atol=1e-8)
+    samples = model.posterior(1_000, seed=0).sample_f(T).numpy()[..., 0]
+    functions = FunctionDraws(model, 1_000, num_features=200, seed=0)(tf.constant(T)).numpy()[
+        ..., 0
+    ]
+    for drawn in (samples, functions):
+        np.testing.assert_allclose((drawn.mean(0) - mean) / np.sqrt(variance), 0.0, atol=0.15)
+        np.testing.assert_allclose(drawn.std(0), np.sqrt(variance), rtol=0.15)
+    assert model.posterior(3, seed=0).sample_f(T).shape == (3, 5, 1)
+
+
+def test_what_is_chosen_says_whether_it_averages(selected: Selection) -> None:
+    """Catches draws where one value is as good, and a reason that is silent about either."""
+    assert selected.reason.endswith("Predictions average over 20 draws of the kernel's values.")
+    X = np.linspace(-2.0, 2.0, 150)[:, None]
+    Y = np.sin(3.0 * X) + 0.3 * np.random.default_rng(0).standard_normal(X.shape)
+    found = select_model((X, Y), depth=1, kernel="Matern52", likelihood="gaussian", progress=False)
+    assert found.model.output_layer.kernel_draws is None
+    assert found.reason.endswith("Other values of the kernel would make no difference.")
+
+
+def test_draws_are_taken_away(selected: Selection) -> None:
+    """Catches predictions that are kept, and draws of other columns."""
+    layer = selected.model.output_layer
+    draws = layer.kernel_draws.numpy()
+    before = selected.model.predict_f(np.zeros((1, 2)))[1].numpy()
+    layer.set_kernel_draws(None)
+    assert selected.model.predict_f(np.zeros((1, 2)))[1].numpy() != before
+    with pytest.raises(ValueError, match="of 3 columns, got 2"):
+        layer.set_kernel_draws(draws[:, :2])
+    layer.set_kernel_draws(draws)
