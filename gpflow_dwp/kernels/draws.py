@@ -57,6 +57,7 @@ class KernelDraws(Kernel):
         return self.K(X, X2)
 
     def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
+        """Covariances under each draw, [S, N, N] or [S, N, M]."""
         rows = X / self.lengthscales
         columns = rows if X2 is None else X2 / self.lengthscales
         if isinstance(self.unit, SeparableMatern52):
@@ -71,6 +72,7 @@ class KernelDraws(Kernel):
         return self.variance * gram_K_cross(self.unit, inner, *norms, features=(rows, columns))
 
     def K_diag(self, X: tf.Tensor) -> tf.Tensor:
+        """Variances under each draw, [S, N]."""
         variances = self.variance[..., 0]
         return tf.broadcast_to(variances, [tf.shape(variances)[0], tf.shape(X)[-2]])
 

@@ -29,6 +29,8 @@ _DEGREES = 5.0
 # Of a direction that the evidence does not tell much of, on the scale of logarithms.
 _WIDEST = 1.5
 _STEP = 1e-3
+# With fewer iterations of L-BFGS values are not at the mode.
+_FEWEST_ITERATIONS = 10
 # Proposals, of few rows and of many, and how those of few are moved.
 _FEW_ROWS, _NUM_PROPOSALS = 200, (200, 100)
 _NUM_MOVES, _STEPS_OF_MOVE, _MOVE = 3, 5, 0.7
@@ -54,7 +56,8 @@ def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
     for k, step in enumerate(_STEP * np.eye(len(mode))[:K]):
         slopes[k] = (evidence(mode + step)[1] - evidence(mode - step)[1])[:K] / (2.0 * _STEP)
     curvatures, directions = np.linalg.eigh(-0.5 * (slopes + slopes.T))
-    root = directions / np.sqrt(np.maximum(curvatures, _WIDEST**-2.0))
+    deviations = np.maximum(curvatures, _WIDEST**-2.0) ** -0.5
+    root = (directions * deviations) @ directions.T  # symmetric: signs of directions are arbitrary
 
     rng = np.random.default_rng(seed)
     are_few = len(evidence.X) <= _FEW_ROWS
@@ -109,6 +112,7 @@ def draw_kernel_of(trainer: Trainer, model: DeepWishartProcess) -> tuple[bool, s
         isinstance(layer, RegressionGPLayer)
         and has_one_noise
         and len(X) <= _MOST_ROWS
+        and trainer.choice.most_iterations >= _FEWEST_ITERATIONS
         and not (model.hidden_layers or layer.num_neighbours or trainer.has_missing)
         and layer.num_inducing == len(np.unique(X, axis=0))
         and num_values(layer.kernel)

@@ -180,6 +180,22 @@ def test_intervals_of_main_effects_are_those_of_the_joint_posterior(
     np.testing.assert_allclose(found, [-half, half], rtol=1e-2)
 
 
+def test_main_effects_average_over_draws_of_the_kernel() -> None:
+    """Catches the interval under one draw, and means of draws that count for nothing."""
+    X = design(SQUARE, 10)
+    model = DeepWishartRegressor(
+        depth=1, kernel="Matern52", likelihood="noise_free", random_state=0
+    ).fit(X, product(X))
+    assert model.model_.output_layer.kernel_draws is not None
+    effects = emulation.main_effects(model, SQUARE, resolution=2, num_points=16)
+    points = sobol_points(SQUARE, 16, 0)
+    points[:, 0] = effects.points[0, 1]
+    units = model._raw_units()
+    drawn = model._draws(4_000, 0).sample_f(units.to_model(points)).numpy().mean(axis=1)
+    expected = np.quantile(units.to_raw(drawn), [0.025, 0.975])
+    np.testing.assert_allclose(effects.interval[:, 0, 1], expected, atol=0.1 * np.ptp(expected))
+
+
 def test_shares_of_a_sum_of_functions() -> None:
     """Catches a part that goes to another input, a line that is forgotten, and inputs as they are.
 
