@@ -8,7 +8,7 @@ A cell is a method on a Latin hypercube of runs (drawn at random: those in print
 CRPS is divided by the printed deviation, FVU by the variance of function and noise, as in print.
 Scores are of the function's predictive, without noise or nugget; ``observed_crps`` has them, as
 have most Gaussian processes in print: with a ratio of 0.1 theirs cannot be below 0.074. Designs 0
-to 2 are for claims, others from 10 on.
+to 2 are for claims, others from 10 on. ``ci/results/sixty`` has what has been run, and goes on.
 """
 
 from __future__ import annotations
