@@ -106,8 +106,8 @@ def test_all_of_emulation_takes_a_chain(linked: ChainedEmulator, tmp_path: Path)
     x = design(5, seed=12)
     mean, std = linked.predict(x, return_std=True)
     slopes = emulation.gradient(linked, x)[0]
-    ends = [linked.predict(x + sign * np.array([[1e-4, 0.0]])) for sign in (1.0, -1.0)]
-    np.testing.assert_allclose(slopes[:, 0], (ends[0] - ends[1]) / 2e-4, rtol=1e-3, atol=1e-3)
+    ends = [linked.predict(x + sign * np.array([[1e-5, 0.0]])) for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(slopes[:, 0], (ends[0] - ends[1]) / 2e-5, rtol=1e-3, atol=1e-3)
     found = emulation.implausibility(linked, x, 1.0, observation_std=0.3)
     np.testing.assert_allclose(found, np.abs(1.0 - mean) / np.sqrt(std**2 + 0.09))
     effects = emulation.main_effects(linked, SQUARE, resolution=2, num_points=32, num_functions=8)
@@ -145,6 +145,8 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
     chain.tell(x[:3], coarse(x[:3]), stage=0)
     assert [each.model_.num_data for each in chain.links] == [12, 5, 5]
     np.testing.assert_allclose(direct._rows[0][:, 1], chain.links[0].predict(few))
+    for each in chain.links:  # whose coarse runs are else not known well enough at the fine ones
+        each.model_.output_layer.set_kernel_draws(None)
     np.testing.assert_allclose(chain.predict(few), fine(few), atol=0.05)
 
 
