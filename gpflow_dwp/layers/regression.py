@@ -260,7 +260,7 @@ class RegressionGPLayer(RowsGPLayer):
         self.kernel_draws = _any_length(draws)
 
     def for_predictions(self) -> RegressionGPLayer:
-        if self.kernel_draws is None:
+        if self.kernel_draws is None or self.num_neighbours:
             return self
         drawn = copy.copy(self)
         drawn.kernel = KernelDraws(self.kernel, tf.convert_to_tensor(self.kernel_draws))

@@ -102,3 +102,6 @@ def test_draws_are_taken_away(selected: Selection) -> None:
     with pytest.raises(ValueError, match="of 3 columns, got 2"):
         layer.set_kernel_draws(draws[:, :2])
     layer.set_kernel_draws(draws)
+    layer.num_neighbours = 10  # which one kernel predicts from
+    assert np.isfinite(selected.model.predict_f(np.zeros((1, 2)))[1]).all()
+    layer.num_neighbours = 0
