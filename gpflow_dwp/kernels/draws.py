@@ -82,4 +82,4 @@ def num_values(kernel: Kernel) -> int:
     has_draws = isinstance(kernel, IsotropicStationary | SeparableMatern52)
     if not has_draws or kernel.active_dims != slice(None) or kernel.variance.shape.rank:
         return 0
-    return int(tf.size(kernel.lengthscales)) + 1
+    return int(kernel.lengthscales.shape.num_elements()) + 1

@@ -257,7 +257,7 @@ class RegressionGPLayer(RowsGPLayer):
                 "kernel_draws must be None with neighbours, and of kernels that have none; else of "
                 f"{size} columns, got {draws.shape[1]}."
             )
-        self.kernel_draws = _any_length(draws)
+        self.kernel_draws = Parameter(draws, trainable=False)
 
     def for_predictions(self) -> RegressionGPLayer:
         if self.kernel_draws is None or self.num_neighbours:
