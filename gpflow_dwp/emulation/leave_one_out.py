@@ -67,6 +67,11 @@ def leave_one_out(
     :func:`gpflow_dwp.selection.leave_one_out`.
     They are draws given all runs: with ``smoothed`` they are weighted as if run n were not there.
 
+    Of a chain runs are those of its last link. Linked emulators are fitted to runs of their own, so
+    that it is this link's prediction, given its inputs. Of coarse and fine versions each fine run
+    is predicted from all others and the draws of coarser ones, which takes some tenths of a second
+    a run. Of a field patterns and what they leave are those of all runs.
+
     :param model: A fitted estimator, or a trained model whose output layer is a regression.
     :param smoothed: Whether draws are weighted, by Pareto-smoothed importance ratios.
     :param num_samples: Number of draws, S.
@@ -74,10 +79,15 @@ def leave_one_out(
         a mixture by itself.
     """
     emulator = as_emulator(model)
-    if emulator.model is None:
-        raise ValueError("model must be one regressor: a chain's are its links.")
     target = getattr(emulator.estimator, "output_standardiser_", None)
-    if target is not None and isinstance(emulator.model.likelihood, HeteroskedasticGaussian):
+    if emulator.model is None:
+        of_chain = model._left_out(num_samples)
+        if of_chain is None:
+            return leave_one_out(model.links[-1], smoothed=smoothed, num_samples=num_samples)
+        if smoothed:
+            raise ValueError("smoothed must be False of chains, whose links are not drawn jointly.")
+        found, observed = of_chain
+    elif target is not None and isinstance(emulator.model.likelihood, HeteroskedasticGaussian):
         inputs, observed, _ = emulator.estimator._rows
         rows = emulator.units.to_model(inputs), target.transform(observed)
         found = leave_one_out_of_heteroskedastic(emulator.model, *rows)

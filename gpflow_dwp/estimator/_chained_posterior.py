@@ -19,7 +19,7 @@ from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg.factorisation import Factorised
 from gpflow_dwp.models import FunctionDraws
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import mixture_moments, predictive_moments
 from gpflow_dwp.models.sampled_observations import sample_observations
 from gpflow_dwp.random import as_seed
@@ -96,7 +96,7 @@ class _Stage:
                 np.asarray(posterior.likelihood.variance) * np.square(scale / self.scales[0])
                 for posterior, scale in zip(self.posteriors, self.scales, strict=True)
             ]
-            self.likelihood = Gaussian(np.mean(noises, axis=0), variance_lower_bound=0.0)
+            self.likelihood = snapshot(Gaussian(np.mean(noises, axis=0), variance_lower_bound=0.0))
 
     def moments(self, known: tf.Tensor) -> MeanAndVariance:
         """Mean and variance of functions given what each draw knows, [S, N, Q] each."""
@@ -205,7 +205,7 @@ class ChainedPosterior(MixturePosterior):
         likelihood, self._field = self._last.likelihood, field
         num_outputs = self._last.posteriors[0].num_outputs
         if field is not None:
-            likelihood = Gaussian(field.variance, variance_lower_bound=0.0)
+            likelihood = snapshot(Gaussian(field.variance, variance_lower_bound=0.0))
             num_outputs = field.basis.shape[1]
         stages_of = (*self._earlier, self._last)
         entries = [each._num_inducing for stage in stages_of for each in stage.posteriors]
@@ -243,17 +243,17 @@ class ChainedPosterior(MixturePosterior):
 
     def functions(self, X: tf.Tensor) -> tf.Tensor:
         """Coherent functions, one of each draw: from [N, D] to [S, N, Q], in model's units."""
-        stages = [*self._earlier, self._last]
         if self._functions is None:
-            self._functions = [
-                [
-                    FunctionDraws(
-                        each.regressor.model_, share, num_features=500, seed=self._seed + number
-                    )
-                    for each, share in zip(stage.links, stage.shares, strict=True)
+            with tf.init_scope():  # of all calls, in graphs and outside
+                self._functions = [
+                    [
+                        FunctionDraws(
+                            each.regressor.model_, share, num_features=500, seed=self._seed + number
+                        )
+                        for each, share in zip(stage.links, stage.shares, strict=True)
+                    ]
+                    for number, stage in enumerate([*self._earlier, self._last])
                 ]
-                for number, stage in enumerate(stages)
-            ]
         known = tf.convert_to_tensor(X)[None]
         for stage, functions in zip(self._earlier, self._functions, strict=False):
             new = stage.passed(stage.functions_at(known, functions))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import os
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.serving import export_model
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["PredictsNumbers", "varying_columns"]
@@ -162,6 +164,21 @@ class PredictsNumbers(SavedWhole):
         posterior = self._draws(n_samples, seed)
         samples = self._raw_units().sample(posterior, inputs, full_cov=True)[:n_samples]
         return np.moveaxis(self._shaped(samples, self._constants), 0, -1)
+
+    def export(self, directory: str | os.PathLike[str]) -> None:
+        """Write what is predicted, from the draws of all predictions, for TensorFlow alone.
+
+        Functions are those of :func:`gpflow_dwp.serving.export_model`, of inputs [N, D] in raw
+        units (of categories, their indicators) and of outputs that are not constant, [N, P].
+
+        :param directory: Where to: one that does not exist.
+        """
+        export_model(
+            self._posterior(),
+            directory,
+            input_standardiser=getattr(self, "input_standardiser_", None),
+            output_standardiser=self.output_standardiser_,
+        )
 
     def _shaped(self, values: Array, constants: npt.ArrayLike = 0.0) -> Array:
         """Put in outputs that are constant, in the last axis, and drop it if targets had none."""

@@ -14,10 +14,11 @@ from sklearn.base import clone
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.estimator._chained_left_out import left_out_of_field, left_out_of_finest
 from gpflow_dwp.estimator._chained_posterior import ChainedPosterior, Field, Link
-from gpflow_dwp.estimator._predictions import PredictsNumbers
+from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
-from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.evaluation import PredictiveDistribution, RawUnits
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.validation import are_constant, as_real_array, check_integers, check_matrix
 
@@ -97,7 +98,8 @@ class ChainedEmulator(PredictsNumbers):
         self._added: tuple[tuple[int, ...], ...] = ()
         self._stages: tuple[int, ...] = ()
         self._is_coarse_to_fine = False
-        self._field: tuple[Standardiser, Array, Array, Array] | None = None
+        # Units, patterns, variance that these leave, constants, and all runs.
+        self._field: tuple[Standardiser, Array, Array, Array, Array] | None = None
         for index, (each, own) in enumerate(zip(links, given, strict=True)):
             self._append(each, own, index)
 
@@ -160,8 +162,9 @@ class ChainedEmulator(PredictsNumbers):
         """
         rows = check_matrix("Y", Y)
         constants = np.where(are_constant(rows), rows[0], np.nan)
-        units = Standardiser.fit(rows[:, np.isnan(constants)])
-        Z = units.transform(rows[:, np.isnan(constants)])
+        rows = rows[:, np.isnan(constants)]
+        units = Standardiser.fit(rows)
+        Z = units.transform(rows)
         left, singular, basis = np.linalg.svd(Z, full_matrices=False)
         if num_components is None:
             shares = 1.0 - np.cumsum(singular**2) / np.sum(singular**2)
@@ -178,7 +181,7 @@ class ChainedEmulator(PredictsNumbers):
         variance = np.sum(np.square(Z - coefficients @ basis), axis=0) / freedom
         regressor = regressor or DeepWishartRegressor(likelihood="noise_free", random_state=0)
         chain = cls([clone(regressor).fit(X, coefficients)], **arguments)
-        chain._field = units, basis, np.maximum(variance, _LEAST_VARIANCE), constants
+        chain._field = units, basis, np.maximum(variance, _LEAST_VARIANCE), constants, rows
         return chain
 
     def tell(self, X: npt.ArrayLike, y: npt.ArrayLike, stage: int = -1) -> Self:
@@ -194,12 +197,20 @@ class ChainedEmulator(PredictsNumbers):
             raise ValueError(f"stage must be -1 or one of {list(stages)}, got {stage!r}.")
         stage = stages[stage]
         inputs, outputs = self._check_inputs(X), np.asarray(y, np.float64)
+        field = self._field
         if self._field is not None:
-            units, basis, _, constants = self._field
-            outputs = units.transform(outputs[:, np.isnan(constants)]) @ basis.T
+            units, basis, _, constants, rows = self._field
+            if outputs.shape != (len(inputs), len(constants)):
+                expected = [len(inputs), len(constants)]
+                raise ValueError(f"y must have shape {expected}, got {list(outputs.shape)}.")
+            new = varying_columns(outputs, constants)
+            outputs = units.transform(new) @ basis.T
+            rows = np.concatenate([rows, new[np.isfinite(outputs).all(axis=1)]])
+            field = *self._field[:4], rows
         known = self._known(inputs, stage)
         for link in self._links_of(stage):
             link.regressor.tell(known[:, link.columns], _less(outputs, known, link))
+        self._field = field
         for later in stages[stage + 1 :] if self._is_coarse_to_fine else ():
             rows, targets, _ = self._links_of(later)[0].regressor._rows
             shape = self._links_of(later)[0].regressor._target_shape
@@ -244,8 +255,8 @@ class ChainedEmulator(PredictsNumbers):
         return inputs
 
     def _raw_units(self, *, of_outputs: bool = True) -> RawUnits:
-        posterior: Any = self._posterior()
-        return RawUnits(posterior, None, self.output_standardiser_ if of_outputs else None)
+        outputs = self.output_standardiser_ if of_outputs else None
+        return RawUnits(self._posterior(), None, outputs)
 
     def _posterior(self) -> ChainedPosterior:
         parts = [each._posterior() for each in self.links]  # others once a link has changed
@@ -255,15 +266,26 @@ class ChainedEmulator(PredictsNumbers):
             kept[1].is_kept = True
         return kept[1]
 
-    def _draws(self, num_samples: int, seed: int) -> ChainedPosterior:
+    def _draws(
+        self, num_samples: int, seed: int, last: list[Link] | None = None
+    ) -> ChainedPosterior:
+        """Others than of predictions, or with other links at the end."""
+        *earlier, own = (self._links_of(stage) for stage in range(self._stages[-1] + 1))
         return ChainedPosterior(
-            [self._links_of(stage) for stage in range(self._stages[-1] + 1)],
+            [*earlier, own if last is None else last],
             self.n_features_in_,
             noise=self.include_noise,
             num_samples=max(num_samples, 2),  # links of one stage need one each
             seed=seed,
             field=None if self._field is None else Field(*self._field[1:3]),
         )
+
+    def _left_out(self, num_samples: int) -> tuple[PredictiveDistribution, Array] | None:
+        """Runs from all others, and these, of a chain that has runs; None of linked emulators."""
+        if self._field is not None:
+            _, basis, variance, _, rows = self._field
+            return left_out_of_field(self, basis, variance, rows, num_samples)
+        return left_out_of_finest(self, num_samples) if self._is_coarse_to_fine else None
 
     def _links_of(self, stage: int) -> list[Link]:
         are_fine = [self._is_coarse_to_fine and each > 0 for each in self._stages]

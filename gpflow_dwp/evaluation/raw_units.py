@@ -34,7 +34,7 @@ class RawUnits:
     for tensors, by TensorFlow operations alone; in a graph these refuse what the model refuses
     outside one.
 
-    :param model: The model.
+    :param model: The model, or a posterior.
     :param input_standardiser: What its inputs went through; None for nothing.
     :param output_standardiser: What its observations went through; None for nothing, as for labels.
     :raises ValueError: If a standardiser does not have the model's columns.
@@ -42,7 +42,7 @@ class RawUnits:
 
     def __init__(
         self,
-        model: VariationalModel,
+        model: VariationalModel | MixturePosterior,
         input_standardiser: Standardiser | None = None,
         output_standardiser: Standardiser | None = None,
     ) -> None:
@@ -58,7 +58,7 @@ class RawUnits:
                     f"{name} must have {expected} columns, as the model has, got "
                     f"{len(standardiser.mean)}."
                 )
-        self.model = model
+        self.model: Any = model
         self._inputs, self._outputs = input_standardiser, output_standardiser
         self._accepted = accepted_observations(model.likelihood)
         self._warp = warp_of(model.likelihood)

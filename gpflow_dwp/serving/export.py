@@ -25,7 +25,7 @@ Outputs = dict[str, tf.Tensor]
 
 
 def export_model(
-    model: VariationalModel,
+    model: VariationalModel | MixturePosterior,
     directory: str | os.PathLike[str],
     *,
     input_standardiser: Standardiser | None = None,
@@ -57,7 +57,8 @@ def export_model(
     grows with S times N: ask for long inputs in batches (predictions at a point do not depend on
     its batch).
 
-    :param model: The model, with GPflow's default float as it is now.
+    :param model: The model, with GPflow's default float as it is now. Or its posterior, whose draws
+        are fixed: functions take data alone, and ``sample`` gives a function of each draw.
     :param directory: Where to: one that does not exist. It is written beside and renamed once.
     :param input_standardiser: What the model's inputs went through; None for nothing.
     :param output_standardiser: What its observations went through; None for nothing, as for labels
@@ -70,22 +71,28 @@ def export_model(
     :raises ValueError: If ``model`` is none of this package's, the standardisers do not have its
         columns, or another argument is none of its kind.
     """
-    check_instance(VariationalModel, model=model)
+    if not isinstance(model, MixturePosterior):
+        check_instance(VariationalModel, model=model)
     directory = Path(directory).resolve()
     if directory.exists():
         raise FileExistsError(f"{directory} exists; name a directory that is new.")
     directory.parent.mkdir(parents=True, exist_ok=True)
     check_can_be_made(directory)
-    constant = snapshot(model)
-    units = RawUnits(constant, input_standardiser, output_standardiser)
-    num_samples = model.num_prediction_samples if num_samples is None else num_samples
-    check_integers(num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     program = tf.Module()
-    functions = _functions(constant, units, num_samples, seed)
+    if isinstance(model, MixturePosterior):
+        units = RawUnits(model, input_standardiser, output_standardiser)
+        functions = _functions_of_draws(model, _predictions(units), _specs(model))
+    else:
+        constant = snapshot(model)
+        units = RawUnits(constant, input_standardiser, output_standardiser)
+        num_samples = model.num_prediction_samples if num_samples is None else num_samples
+        check_integers(num_samples=num_samples)
+        functions = _functions(constant, _predictions(units), _specs(model), num_samples, seed)
+        # Of Keras layers in kernels: all others are constants.
+        program.weights = [*constant.variables]
     for name, function in functions.items():
         setattr(program, name, function)
-    program.weights = [*constant.variables]  # of Keras layers in kernels: all others are constants
 
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # what a killed export left
@@ -102,16 +109,67 @@ def export_model(
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _functions(
-    model: VariationalModel, units: RawUnits, num_samples: int, seed: int
-) -> dict[str, Callable[..., Outputs]]:
-    """The functions by name, of a model of constants: they must hold nothing that is tracked."""
-    default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
+def _specs(model: VariationalModel | MixturePosterior) -> tuple[tf.TensorSpec, tf.TensorSpec]:
     num_columns = count_columns(model.likelihood, model.num_outputs)
-    X_spec = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
-    Y_spec = tf.TensorSpec([None, num_columns], default_float(), "Y")
-    count_spec = tf.TensorSpec([], tf.int32, "num_samples")
-    seed_spec = tf.TensorSpec([], tf.int64, "seed")
+    return (
+        tf.TensorSpec([None, model.num_inputs], default_float(), "X"),
+        tf.TensorSpec([None, num_columns], default_float(), "Y"),
+    )
+
+
+def _predictions(units: RawUnits) -> dict[str, Callable[..., Outputs]]:
+    """The functions by name, of draws and data."""
+
+    def named(predict: Callable[..., Sequence[tf.Tensor]], *names: str) -> Callable[..., Outputs]:
+        return lambda draws, X: dict(zip(names, predict(draws, X), strict=True))
+
+    def log_density(draws: MixturePosterior, X: tf.Tensor, Y: tf.Tensor) -> Outputs:
+        tf.debugging.assert_equal(tf.shape(X)[0], tf.shape(Y)[0], "X and Y must have as many rows")
+        return {"log_density": units.log_density(draws, X, Y)}
+
+    return {
+        "predict_f": named(units.function_moments, "mean", "variance"),
+        "predict_y": named(units.moments, "mean", "variance"),
+        "sample": named(lambda draws, X: [units.sample_functions(draws, X)], "samples"),
+        "log_density": log_density,
+    }
+
+
+def _functions_of_draws(
+    draws: MixturePosterior,
+    predictions: dict[str, Callable[..., Outputs]],
+    specs: tuple[tf.TensorSpec, tf.TensorSpec],
+) -> dict[str, Callable[..., Outputs]]:
+    """The functions by name, of data alone."""
+
+    def function(predict: Callable[..., Outputs]) -> Callable[..., Outputs]:
+        @tf.function(input_signature=specs[:1], autograph=False)
+        def of_inputs(X: tf.Tensor) -> Outputs:
+            return predict(draws, X)
+
+        return of_inputs
+
+    @tf.function(input_signature=specs, autograph=False)
+    def log_density(X: tf.Tensor, Y: tf.Tensor) -> Outputs:
+        return predictions["log_density"](draws, X, Y)
+
+    found = {name: function(each) for name, each in predictions.items() if name != "log_density"}
+    return found | {"log_density": log_density}
+
+
+def _functions(
+    model: VariationalModel,
+    predictions: dict[str, Callable[..., Outputs]],
+    specs: tuple[tf.TensorSpec, tf.TensorSpec],
+    num_samples: int,
+    seed: int,
+) -> dict[str, Callable[..., Outputs]]:
+    """The functions by name, of data, draws and a seed, of a model of constants.
+
+    They must hold nothing that is tracked.
+    """
+    default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
+    draw_specs = tf.TensorSpec([], tf.int32, "num_samples"), tf.TensorSpec([], tf.int64, "seed")
 
     def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> MixturePosterior:
         positive = tf.debugging.assert_positive(num_samples, "num_samples must be positive")
@@ -119,31 +177,23 @@ def _functions(
             num_samples = tf.identity(num_samples)  # nothing fails on it before
         return model.posterior(num_samples, seed=as_seed(seed))
 
-    def function(
-        predict: Callable[..., Sequence[tf.Tensor]], *names: str
-    ) -> Callable[..., Outputs]:
-        @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
+    def function(predict: Callable[..., Outputs]) -> Callable[..., Outputs]:
+        @tf.function(input_signature=[specs[0], *draw_specs], autograph=False)
         def of_inputs(
             X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
         ) -> Outputs:
-            return dict(zip(names, predict(posterior(num_samples, seed), X), strict=True))
+            return predict(posterior(num_samples, seed), X)
 
         return of_inputs
 
-    @tf.function(input_signature=[X_spec, Y_spec, count_spec, seed_spec], autograph=False)
+    @tf.function(input_signature=[*specs, *draw_specs], autograph=False)
     def log_density(
         X: tf.Tensor,
         Y: tf.Tensor,
         num_samples: tf.Tensor = default_count,
         seed: tf.Tensor = default_seed,
     ) -> Outputs:
-        rows = tf.shape(X)[0]
-        tf.debugging.assert_equal(rows, tf.shape(Y)[0], "X and Y must have as many rows")
-        return {"log_density": units.log_density(posterior(num_samples, seed), X, Y)}
+        return predictions["log_density"](posterior(num_samples, seed), X, Y)
 
-    return {
-        "predict_f": function(units.function_moments, "mean", "variance"),
-        "predict_y": function(units.moments, "mean", "variance"),
-        "sample": function(lambda draws, X: [units.sample_functions(draws, X)], "samples"),
-        "log_density": log_density,
-    }
+    found = {name: function(each) for name, each in predictions.items() if name != "log_density"}
+    return found | {"log_density": log_density}

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.stats import qmc
 
 from gpflow_dwp import emulation
@@ -55,13 +56,13 @@ def passed_on(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and deviation of what gets normals of the first, by quadrature under each draw."""
     mean, variance = under_draws(first, x)
-    seconds = 0.0
-    total = 0.0
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        for s, inputs in enumerate(mean + node * np.sqrt(variance)):
-            found, spread = (part[s] for part in predict(inputs))
-            total, seconds = total + weight * found, seconds + weight * (spread + found**2)
-    return total / 20, np.sqrt(seconds / 20 - (total / 20) ** 2)
+    inputs = mean + NODES[:, None, None] * np.sqrt(variance)  # [40, 20, N]
+    found, spread = (
+        np.einsum("sksn->ksn", part.reshape(20, 40, 20, -1)) for part in predict(inputs.ravel())
+    )
+    total = np.einsum("k,ksn->n", WEIGHTS, found) / 20
+    second = np.einsum("k,ksn->n", WEIGHTS, spread + found**2) / 20
+    return total, np.sqrt(second - total**2)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_moments_are_those_of_quadrature(linked: ChainedEmulator) -> None:
     x = design(6, seed=11)
 
     def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return under_draws(second, np.stack([w, x[:, 0]], axis=1))
+        return under_draws(second, np.stack([w, np.resize(x[:, 0], len(w))], axis=1))
 
     mean, std = passed_on(first, x, predict)
     many = ChainedEmulator(linked.links, [None, [2, 0]], num_samples=4_096)
@@ -117,21 +118,59 @@ def test_all_of_emulation_takes_a_chain(linked: ChainedEmulator, tmp_path: Path)
     linked.save(tmp_path / "chain")
     loaded = ChainedEmulator.load(tmp_path / "chain")
     np.testing.assert_array_equal(loaded.predict(x), mean)
+    left_out = emulation.leave_one_out(linked).mean
+    np.testing.assert_array_equal(left_out, emulation.leave_one_out(linked.links[1]).mean)
+
+
+def test_an_exported_chain_needs_tensorflow_alone(linked: ChainedEmulator, tmp_path: Path) -> None:
+    """Catches a parameter that is no constant, other draws, and units of the model."""
+    linked.export(tmp_path / "exported")
+    served, x = tf.saved_model.load(str(tmp_path / "exported")), design(3, seed=11)
+    mean, std = linked.predict(x, return_std=True)
+    found = served.signatures["predict_y"](X=tf.constant(x))
+    np.testing.assert_allclose(found["mean"].numpy()[:, 0], mean)
+    np.testing.assert_allclose(np.sqrt(found["variance"])[:, 0], std)
+    functions = linked._raw_units().sample_functions(linked._posterior(), x)
+    np.testing.assert_allclose(served.sample(tf.constant(x))["samples"], functions, rtol=1e-6)
+    densities = served.log_density(tf.constant(x), tf.constant(mean[:, None]))["log_density"]
+    np.testing.assert_allclose(densities, linked.predict_log_density(x, mean))
+
+
+def without(chain: ChainedEmulator, x: float, kept: np.ndarray) -> tuple[float, float]:
+    """What coarse and fine emulators without kernel draws predict from some fine runs, in NumPy."""
+    first, *others = chain.links
+    mean, std = first.predict([[x]], return_std=True, include_noise=False)
+    nodes, means, seconds = mean + NODES * std, [], []
+    for each, added in zip(others, (0.0, nodes), strict=True):
+        units, noise = each.output_standardiser_, each.model_.likelihood.variance.numpy()
+        kernel, to_model = each.model_.output_layer.kernel, each.input_standardiser_.transform
+        at, X = to_model(np.column_stack([np.full(40, x), nodes])), to_model(each._rows[0][kept])
+        C, A = kernel(X, at).numpy(), kernel(X).numpy() + noise * np.eye(len(X))
+        found = C.T @ np.linalg.solve(A, units.transform(each._rows[1][kept]))
+        found = added + units.inverse_transform(found)[:, 0]
+        left = np.diag(kernel(at).numpy()) - np.sum(C * np.linalg.solve(A, C), axis=0)
+        variance = units.scale[0] ** 2 * (left * len(X) / max(len(X) - 4, 1) + noise)
+        means.append(WEIGHTS @ found)
+        seconds.append(WEIGHTS @ (variance + found**2))
+    return np.mean(means), np.sqrt(np.mean(seconds) - np.mean(means) ** 2)
 
 
 def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
-    """Catches a difference that is not added again, or to another draw than was passed."""
+    """Catches a difference that is not added again, or to another draw than was passed.
+
+    And a run that is left out of one of both emulators alone.
+    """
     X, few, x = design(9, 1), design(5, 1, seed=11), design(40, 1, seed=12)
     runs = [(X, coarse(X)), (few, fine(few))]
     chain = ChainedEmulator.coarse_to_fine(runs, one_layer())
     first, direct, relative = chain.links
 
     def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = under_draws(direct, np.column_stack([x, w]))
+        mean, variance = under_draws(direct, np.column_stack([np.resize(x, len(w)), w]))
         return mean, variance * 5.0 / (5 - 2 - 2)
 
     def with_difference(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = under_draws(relative, np.column_stack([x, w]))
+        mean, variance = under_draws(relative, np.column_stack([np.resize(x, len(w)), w]))
         return w + mean, variance * 5.0 / (5 - 2 - 2)
 
     moments = [passed_on(first, x, each) for each in (predict, with_difference)]
@@ -148,9 +187,17 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
     for each in chain.links:  # whose coarse runs are else not known well enough at the fine ones
         each.model_.output_layer.set_kernel_draws(None)
     np.testing.assert_allclose(chain.predict(few), fine(few), atol=0.05)
+    left_out = emulation.leave_one_out(chain, num_samples=1_024)
+    np.testing.assert_allclose(left_out.observed, fine(few))
+    for row in (0, 3):
+        mean, std = without(chain, few[row, 0], np.arange(5) != row)
+        np.testing.assert_allclose(left_out.mean[row], mean, atol=0.05 * std)
+        np.testing.assert_allclose(left_out.std[row], std, rtol=0.05)
+    with pytest.raises(ValueError, match="smoothed must be False of chains"):
+        emulation.leave_one_out(chain, smoothed=True)
 
 
-def test_a_field_is_its_components_and_what_they_leave() -> None:
+def test_a_field_is_its_components_and_what_they_leave(tmp_path: Path) -> None:
     """Catches patterns that are scaled twice, variance left out, and constant outputs.
 
     By another route: eigenvectors of the covariance.
@@ -176,7 +223,16 @@ def test_a_field_is_its_components_and_what_they_leave() -> None:
     drawn = chain.sample_y(x, 200)
     np.testing.assert_allclose(drawn.std(axis=2)[:, varies], expected, rtol=0.4)
     assert np.isfinite(chain.predict_log_density(X[:2], Y[:2])).all()
-    assert chain.tell(x[:1], Y[:1]).links[0].model_.num_data == 13
+    left_out = emulation.leave_one_out(chain)
+    components = emulation.leave_one_out(one_layer().fit(X, Z @ patterns.T))
+    chain.tell(x[:2], np.stack([Y[0], np.full(31, np.nan)])).save(tmp_path / "field")
+    told = emulation.leave_one_out(ChainedEmulator.load(tmp_path / "field"))
+    np.testing.assert_array_equal(told.observed, np.concatenate([Y, Y[:1]]))
+    mean, std = components.mean @ patterns, components.std**2 @ patterns**2
+    np.testing.assert_allclose(left_out.mean[:, varies], center + scale * mean, atol=1e-2)
+    np.testing.assert_allclose(left_out.std[:, varies], scale * np.sqrt(std + left), rtol=1e-2)
+    with pytest.raises(ValueError, match=r"y must have shape .1, 31., got"):
+        chain.tell(x[:1], Y[:1, :4])
 
 
 def test_deep_links_and_outputs_with_kernels_of_their_own() -> None:
