@@ -22,6 +22,7 @@ __all__ = [
     "as_generator",
     "as_seed",
     "fold_in",
+    "hash_rows",
     "normal",
     "normal_at_points",
     "split_seed",
@@ -124,7 +125,7 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     :param width: How many numbers each draw has at each point.
     :return: Independent standard normal numbers, [S, N, width], of the dtype of ``points``.
     """
-    keys = _hash_rows(points, seed)
+    keys = hash_rows(points, seed)
     num_pairs = (num_samples * width + 1) // 2
     places = tf.cast(tf.range(1, 2 * num_pairs + 1)[:, None], tf.uint64)
     stream = keys + _INCREMENT * places
@@ -170,7 +171,8 @@ def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     return (from_one - 1.0) + 2.0 ** -(digits + 1)
 
 
-def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:
+def hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:
+    """Hash a seed and each row of coordinates [N, D] into 64 bits, [N]."""
     # Also float32 is hashed in float64, so that a point's noise is the same in both. -0.0 is the
     # same point as 0.0. (Graph optimisers take the addition of zero away.)
     points = tf.cast(points, tf.float64)

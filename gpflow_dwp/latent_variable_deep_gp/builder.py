@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import gpflow
 import numpy as np
 from gpflow.likelihoods import Likelihood
@@ -10,6 +12,7 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
     LatentVariableLayer,
     NetworkEncoder,
+    RowEncoder,
 )
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
 from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, LocalLayer
@@ -20,12 +23,15 @@ from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import (
     as_weighted,
     check_arrays,
+    check_choice,
     check_instance,
     check_integers,
     check_memory,
 )
 
 __all__ = ["build_latent_variable_deep_gp"]
+
+EncoderName = Literal["network", "rows"]
 
 # A hidden layer starts close to its linear mean.
 _HIDDEN_Q_SCALE = 1e-3
@@ -39,6 +45,8 @@ def build_latent_variable_deep_gp(
     num_inducing: int = 128,
     num_functions: int = 5,
     likelihood: Likelihood | None = None,
+    encoder: EncoderName = "network",
+    doubly_reparameterised: bool = False,
     num_samples: int = 1,
     jitter: float | None = None,
     seed: int = 0,
@@ -51,14 +59,17 @@ def build_latent_variable_deep_gp(
 
     :param data: Training inputs [N, D] and observations [N, P].
     :param architecture: Layers, bottom first: "GP" and "LV" joined by hyphens, the last one "GP".
-    :param latent_dim: Number of latent variables, W, of every latent-variable layer; its encoder is
-        a :class:`NetworkEncoder`.
+    :param latent_dim: Number of latent variables, W, of every latent-variable layer.
     :param num_inducing: Number of inducing points, M: inducing inputs start on cluster centres of
         the training inputs, at latent variables on standard normal draws.
     :param num_functions: Processes of a hidden layer, at most as many as it has inputs. They are
         mixed by the first principal components of X, where X has fewer columns also by latent
         variables, and added to the layer's inputs.
     :param likelihood: None for a Gaussian one with variance 0.01.
+    :param encoder: Of every latent-variable layer: ``"network"`` for a :class:`NetworkEncoder`,
+        ``"rows"`` for ``latent_variable.RowEncoder``, a mean and a standard deviation of its own
+        for each training row.
+    :param doubly_reparameterised: See :class:`LatentVariableLayer`.
     :param num_samples: Number of draws in each training step, S.
     :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
         for GPflow's ``default_jitter()`` when the model is built.
@@ -75,6 +86,7 @@ def build_latent_variable_deep_gp(
         raise ValueError(
             f"architecture must be GP and LV joined by hyphens and end in GP, got {architecture!r}."
         )
+    check_choice(get_args(EncoderName), encoder=encoder)
     if likelihood is not None:
         check_instance(Likelihood, likelihood=likelihood)
     widest = X.shape[1] + latent_dim * kinds.count("LV")
@@ -86,8 +98,14 @@ def build_latent_variable_deep_gp(
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):
         if kind == "LV":
-            encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
-            layers.append(LatentVariableLayer(encoder))
+            of_rows = (
+                RowEncoder(X, Y, latent_dim)
+                if encoder == "rows"
+                else NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
+            )
+            layers.append(
+                LatentVariableLayer(of_rows, doubly_reparameterised=doubly_reparameterised)
+            )
             noise = rng.standard_normal((len(points), latent_dim))
             points = np.concatenate([points, noise], axis=1)
             continue

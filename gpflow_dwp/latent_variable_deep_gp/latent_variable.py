@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import gpflow
@@ -12,13 +12,15 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
+from gpflow.utilities import positive
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.papers import LATENT_VARIABLES
-from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_instance, check_integers
+from gpflow_dwp.random import as_generator, hash_rows
+from gpflow_dwp.validation import check_arrays, check_flags, check_instance, check_integers
 
-__all__ = ["Encoder", "LatentVariableLayer", "NetworkEncoder", "append_latents"]
+__all__ = ["Encoder", "LatentVariableLayer", "NetworkEncoder", "RowEncoder", "append_latents"]
 
 _LOG_SCALE_BIAS = -5.0
 
@@ -100,6 +102,53 @@ def _resize(units: tf.Tensor, width: int) -> tf.Tensor:
     return tf.pad(units[:, :width], [[0, 0], [0, max(0, width - units.shape[1])]])
 
 
+class RowEncoder(Encoder):
+    """A mean and a standard deviation of its own for each training row, also in minibatches.
+
+    Rows are told apart by their values: copies share parameters, as their posterior is the same.
+    Of a row that is not among them mean and standard deviation are NaN, and so is a bound.
+
+    :param X: Training inputs as the model gets them, [N, D].
+    :param Y: Observations, [N, P], NaN where they are missing.
+    :param latent_dim: Number of latent variables of each row, W.
+    :raises ValueError: If X and Y are not two matrices of one length, or ``latent_dim`` is not a
+        positive integer.
+    :ivar mean: Means, [N, W], which start at zero.
+    :ivar scale: Standard deviations, [N, W], which start at exp(-5).
+    """
+
+    def __init__(self, X: Array, Y: Array, latent_dim: int = 1) -> None:
+        check_integers(latent_dim=latent_dim)
+        X, Y = check_arrays(X, Y, may_miss=True)
+        super().__init__(name="RowEncoder")
+        self.X: Array = X.astype(default_float())
+        self.Y: Array = Y.astype(default_float())
+        self.latent_dim = latent_dim
+        shape, dtype = (len(X), latent_dim), default_float()
+        self.mean = Parameter(np.zeros(shape), dtype=dtype)
+        start = np.full(shape, np.exp(_LOG_SCALE_BIAS))
+        self.scale = Parameter(start, dtype=dtype, transform=positive(base="exp"))
+        keys = _row_keys(tf.constant(self.X), tf.constant(self.Y)).numpy()
+        self._order = np.argsort(keys)
+        self._keys = keys[self._order]
+
+    @inherit_check_shapes
+    def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        keys = _row_keys(X, Y)
+        places = tf.minimum(tf.searchsorted(self._keys, keys), len(self._keys) - 1)
+        is_known = tf.equal(tf.gather(self._keys, places), keys)[:, None]
+        rows = tf.gather(self._order, places)
+        mean, scale = tf.gather(self.mean, rows), tf.gather(self.scale, rows)
+        unknown = tf.fill(tf.shape(mean), tf.constant(np.nan, mean.dtype))
+        return tf.where(is_known, mean, unknown), tf.where(is_known, scale, unknown)
+
+
+def _row_keys(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+    """A number for each row, that no other row has, [N]."""
+    known = tf.where(tf.math.is_nan(Y), tf.constant(np.inf, Y.dtype), Y)  # NaN have many forms
+    return tf.bitcast(hash_rows(tf.concat([X, known], axis=-1), tf.zeros([2], tf.int32)), tf.int64)
+
+
 class LatentVariableLayer(Layer):
     """Appends w_n ~ N(0, I), independent from datum to datum, to what comes from below.
 
@@ -109,15 +158,21 @@ class LatentVariableLayer(Layer):
     the encoder; predictions draw them from the prior.
 
     :param encoder: From X and Y to mean and standard deviation of q(w_n), [N, W] each.
-    :raises ValueError: If ``encoder`` is no :class:`Encoder`.
+    :param doubly_reparameterised: Whether, with more than one copy, the encoder's gradient is that
+        of Tucker, Lawson, Gu and Maddison ("Doubly reparameterized gradient estimators for Monte
+        Carlo objectives", 2019, equation 8). It has the expectation of the plain one, no noise
+        where q is exact, and is no derivative of one bound from one seed.
+    :raises ValueError: If ``encoder`` is no :class:`Encoder`, or the other no flag.
     """
 
     papers: ClassVar[tuple[str, ...]] = (LATENT_VARIABLES,)
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, *, doubly_reparameterised: bool = False) -> None:
         check_instance(Encoder, encoder=encoder)
+        check_flags(doubly_reparameterised=doubly_reparameterised)
         super().__init__(name="LatentVariableLayer")
         self.encoder = encoder
+        self.doubly_reparameterised = doubly_reparameterised
 
     @property
     def latent_dim(self) -> int:
@@ -145,9 +200,32 @@ class LatentVariableLayer(Layer):
         if noise.shape[2] == 1:
             expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + tf.math.log(scale)
             return values, tf.reduce_sum(expected, axis=-1)[None, :, None]
+        zeros = tf.zeros([], values.dtype)
+        if self.doubly_reparameterised:
+            values, zeros = _weigh_gradient(values)
+            # The density's own parameters have no part in the gradient, but its argument has.
+            mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
+            noise = (values - mean[:, None, :]) / scale[:, None, :]
         # log N(w; 0, 1) - log N(w; m, s²), in which the constants cancel and (w - m)/s is noise.
         log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + tf.math.log(scale)[:, None, :]
-        return values, tf.reduce_sum(log_ratio, axis=-1)
+        return values, tf.reduce_sum(log_ratio, axis=-1) + zeros
+
+
+@tf.custom_gradient
+def _weigh_gradient(
+    values: tf.Tensor,
+) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
+    """Return values [S, N, K, W], and zeros [S, N, K] that a term of their log weights needs.
+
+    The derivative of log (1/K) Σ_k w_k by log w_k is copy k's share of the weights. That of its
+    values is multiplied by the share once more.
+    """
+
+    def gradient(of_values: tf.Tensor, of_log_weights: tf.Tensor) -> tf.Tensor:
+        total = tf.reduce_sum(of_log_weights, axis=-1, keepdims=True)
+        return tf.math.divide_no_nan(of_log_weights, total)[..., None] * of_values
+
+    return (tf.identity(values), tf.zeros_like(values[..., 0])), gradient
 
 
 @check_shapes("features: [...]", "latents: [batch..., W]", "return: [batch..., D]")

@@ -13,7 +13,7 @@ from gpflow.kernels import Kernel
 from gpflow.kullback_leiblers import gauss_kl
 from gpflow.utilities import triangular
 
-from gpflow_dwp.base import Array
+from gpflow_dwp.base import Array, sizes
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
@@ -137,21 +137,40 @@ class LocalInducingGPLayer(Layer):
         "noise: [batch..., T, G]",
         "return: [batch..., T, Q]",
     )
-    def sample(self, inputs: tf.Tensor, noise: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+    def sample(
+        self, inputs: tf.Tensor, noise: tf.Tensor, *, full_cov: bool, fix_functions: bool = False
+    ) -> tf.Tensor:
         """Draw f, jointly over T points with ``full_cov``, each point on its own without.
 
         :param inputs: What comes from below.
         :param noise: Standard normal numbers, one for each process and point.
         :param full_cov: Whether the T points of one problem are values of one function.
+        :param fix_functions: With ``full_cov``, whether inputs move along the function that was
+            drawn: the derivative of f(x_t) is then by x_t alone, and that which is expected given
+            the T values. As a formula f(x_t) depends on other inputs, too; expectations have the
+            same derivatives by both, if functions of the kernel have any.
         """
         if not full_cov:
             mean, variance = self._predict_functions(inputs, full_cov=False)
             return self._mix(inputs, mean + tf.sqrt(variance) * noise)
-        mean, variance = self._predict_functions(inputs, full_cov=True)
-        prior_variance = tf.reduce_mean(self.kernel(inputs, full_cov=False), axis=-1)
+        fixed = tf.stop_gradient(inputs) if fix_functions else inputs
+        mean, variance = self._predict_functions(fixed, full_cov=True)
+        prior_variance = tf.reduce_mean(self.kernel(fixed, full_cov=False), axis=-1)
         jitter = self.jitter * prior_variance[..., None] + tf.zeros_like(variance[..., 0, 0])
         tril = cholesky(factorise(variance, jitter, name="a layer's covariance of targets"))
         functions = mean + tf.einsum("...gtu,...ug->...tg", tril, noise)
+        if fix_functions:
+            # E f(x) + C(x, fixed) C⁻¹ (f - E f), of which but the derivative by x is wanted.
+            columns = tf.linalg.matrix_transpose(noise)[..., None]
+            weights = tf.linalg.triangular_solve(tril, columns, adjoint=True)
+            mean, variance = self._predict_functions(
+                tf.concat([inputs, fixed], axis=-2), full_cov=True
+            )
+            T = sizes(inputs)[-2]
+            covariance = variance[..., :T, T:] - variance[..., T:, T:]
+            given = tf.matmul(covariance, tf.stop_gradient(weights))[..., 0]
+            moved = mean[..., :T, :] - mean[..., T:, :] + tf.linalg.matrix_transpose(given)
+            functions += moved - tf.stop_gradient(moved)  # both are zero, but for rounding
         return self._mix(inputs, functions)
 
     def _predict_functions(

@@ -94,13 +94,15 @@ class LatentVariableDeepGP(VariationalModel):
         The copies of one datum see one draw of every function: they are drawn jointly, with the
         K x K covariance of each process at their inputs. Different data are drawn apart, which
         changes no term of a sum over them. Below the first latent variables the copies coincide,
-        and are one.
+        and are one. A copy's weight must depend on its own latent variables alone where their
+        gradient is doubly reparameterised: functions above count as fixed.
         """
         X, Y, weights = batch
         *hidden, output = self.layers
         seeds = split_seed(as_seed(seed), len(self.layers))
         features, copies = X[None, :, None, :], 1
         local_log_ratio, log_ratios = tf.zeros([1, 1, 1], X.dtype), []
+        fix_functions = False
         for layer, layer_seed in zip(hidden, seeds, strict=False):
             is_latent = isinstance(layer, LatentVariableLayer)
             copies = num_importance_samples if is_latent else copies
@@ -111,8 +113,11 @@ class LatentVariableDeepGP(VariationalModel):
                 features = append_latents(features, latents)
                 local_log_ratio += log_ratio
                 log_ratios.append(tf.zeros([1], X.dtype))  # they are local
+                fix_functions |= layer.doubly_reparameterised and copies > 1
             else:
-                features = layer.sample(features, noise, full_cov=copies > 1)
+                features = layer.sample(
+                    features, noise, full_cov=copies > 1, fix_functions=fix_functions
+                )
                 log_ratios.append(layer.log_ratio())
         mean, variance = output.predict(features, full_cov=False)
         log_ratios.append(output.log_ratio())

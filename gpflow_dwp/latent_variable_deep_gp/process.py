@@ -61,6 +61,11 @@ class LatentVariableProcess(VariationalModel):
         if self.layers[-1].inputs is not None:
             name = type(self.layers[-1]).__name__
             raise ValueError(f"layers[-1] must be no regression on data, got a {name}.")
+        if self.layers[0].doubly_reparameterised and self.num_hidden_layers:
+            raise ValueError(
+                "layers[0] must not be doubly_reparameterised: above it layers draw Gram matrices "
+                "of copies that depend on each other's latent variables."
+            )
         if self.num_inputs < 1:
             raise ValueError(
                 "inducing_variable must have columns of inputs before those of latent variables, "

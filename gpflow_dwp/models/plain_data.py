@@ -40,6 +40,7 @@ _LISTED = {
     "gpflow_dwp.kernels": "SeparableMatern52",
     "gpflow_dwp.latent_variable_deep_gp": "LatentVariableDeepGP LatentVariableLayer"
     " LatentVariableProcess LocalInducingGPLayer NetworkEncoder",
+    "gpflow_dwp.latent_variable_deep_gp.latent_variable": "RowEncoder",
     "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
     " NearestNeighbourGPLayer RegressionGPLayer SkipLayer WishartLayer",
     "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"

@@ -10,6 +10,7 @@ from model_reference import GivenEncoder
 from scipy import stats
 
 from gpflow_dwp.latent_variable_deep_gp import LatentVariableLayer, NetworkEncoder
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import RowEncoder
 
 
 def test_network_is_that_of_a_numpy_loop() -> None:
@@ -47,6 +48,22 @@ def test_log_ratio_is_the_difference_of_two_log_densities() -> None:
     np.testing.assert_allclose(log_ratio, (log_p - log_q).sum(axis=-1), rtol=1e-10)
     kl = gauss_kl(encoder.mean, encoder.scale)
     np.testing.assert_allclose(tf.reduce_sum(expected), -kl, rtol=1e-10)
+
+
+def test_rows_have_parameters_of_their_own() -> None:
+    """In any order and number; copies share them, missing values count, and strangers have none."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+    X[4], Y[4], Y[2] = X[1], Y[1], np.nan
+    encoder = RowEncoder(X, Y, latent_dim=2)
+    encoder.mean.assign(rng.normal(size=(6, 2)))
+    rows = [5, 2, 4, 1, 0]
+
+    mean, scale = encoder(tf.constant(X[rows]), tf.constant(Y[rows]))
+    np.testing.assert_array_equal(mean, encoder.mean.numpy()[[5, 2, 1, 1, 0]])
+    np.testing.assert_allclose(scale, np.exp(-5.0))
+    strangers, _ = encoder(tf.constant(X[[0, 1, 3]]), tf.constant(Y[[0, 1, 3]] + 1e-12))
+    assert np.isnan(strangers).all()
 
 
 def test_bad_arguments() -> None:

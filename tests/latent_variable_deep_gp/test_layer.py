@@ -99,6 +99,37 @@ def test_draws_have_the_right_covariance(full_cov: bool) -> None:
     assert (error < 5.0 * np.sqrt(diagonal / num_draws)).all()
 
 
+def test_inputs_move_along_functions_with_the_derivative_of_expectations() -> None:
+    """That of E f(x) f(x') by each input: the sum of the covariance and a product of means."""
+    num_draws = 20_000
+    layer = make_layer(1)
+    rng = np.random.default_rng(4)
+    x = tf.Variable(rng.normal(size=(2, 2)))
+    noise = tf.constant(rng.normal(size=(num_draws, 2, 1)))
+    with tf.GradientTape(persistent=True) as tape:
+        mean, covariance = layer.predict(x, full_cov=True)
+        exact = covariance[0, 0, 1] + tf.reduce_prod(mean)
+        inputs = tf.tile(x[None], [num_draws, 1, 1])
+        tape.watch(inputs)
+        draws = layer.sample(inputs, noise, full_cov=True, fix_functions=True)
+        products, first = tf.reduce_sum(tf.reduce_prod(draws, axis=1)), tf.reduce_sum(draws[:, 0])
+    np.testing.assert_allclose(draws, layer.sample(x[None], noise, full_cov=True), atol=1e-6)
+    gradients = tape.gradient(products, inputs).numpy()
+    error = gradients.std(axis=0) / np.sqrt(num_draws)
+    z = (gradients.mean(axis=0) - tape.gradient(exact, x)) / error
+    assert np.abs(z).max() < 4.0, z
+    np.testing.assert_array_equal(tape.gradient(first, inputs)[:, 1], 0.0)  # of a point alone
+    # Those by parameters are those of the formula.
+    plain = {}
+    for fix_functions in (False, True):
+        with tf.GradientTape() as tape:
+            draws = layer.sample(x[None], noise[:5], full_cov=True, fix_functions=fix_functions)
+            value = tf.reduce_sum(tf.sin(draws))
+        plain[fix_functions] = tape.gradient(value, layer.trainable_variables)
+    for with_fixed, of_formula in zip(plain[True], plain[False], strict=True):
+        np.testing.assert_allclose(with_fixed, of_formula, rtol=1e-5, atol=1e-6)
+
+
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="num_outputs must be 2 to add inputs, got 3"):
         make_layer(3, skip=True)

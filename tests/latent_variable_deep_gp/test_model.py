@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -11,12 +12,15 @@ import tensorflow as tf
 from model_reference import GivenEncoder, assert_same_mean, randomise, toy_data
 from scipy import stats
 
+from gpflow_dwp import fit
 from gpflow_dwp.latent_variable_deep_gp import (
+    Encoder,
     LatentVariableDeepGP,
     LatentVariableLayer,
     LocalInducingGPLayer,
     build_latent_variable_deep_gp,
 )
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import RowEncoder
 from gpflow_dwp.models import load_model, save_model
 
 NOISE, SLOPE = 0.4, 1.5
@@ -32,17 +36,16 @@ def make_model(architecture: str, **arguments: object) -> LatentVariableDeepGP:
 
 
 def linear_model(
-    num_samples: int, scale: float, mean: np.ndarray | float = 0.0
+    num_samples: int, encoder: Encoder, num_data: int = 3, *, doubly: bool = False
 ) -> LatentVariableDeepGP:
     """y = 1.5 w + noise: what is drawn for each datum is linear, and the function is known."""
     kernel = gpflow.kernels.Linear(active_dims=[1])
     output = LocalInducingGPLayer(kernel, np.array([[0.0, 1.0]]), 1, q_scale=1e-9, jitter=1e-12)
     output.q_mu.assign([[SLOPE]])
-    encoder = GivenEncoder(mean + np.zeros((3, 1)), np.full((3, 1), scale))
     return LatentVariableDeepGP(
-        [LatentVariableLayer(encoder), output],
+        [LatentVariableLayer(encoder, doubly_reparameterised=doubly), output],
         gpflow.likelihoods.Gaussian(variance=NOISE),
-        num_data=3,
+        num_data=num_data,
         num_samples=num_samples,
     )
 
@@ -50,6 +53,12 @@ def linear_model(
 def linear_data() -> tuple[np.ndarray, np.ndarray]:
     """Observations for it."""
     return np.zeros((3, 1)), np.array([[-1.0], [0.3], [2.0]])
+
+
+def exact_posterior(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each w given its y."""
+    precision = 1.0 + SLOPE**2 / NOISE
+    return SLOPE * Y / NOISE / precision, np.full(Y.shape, precision**-0.5)
 
 
 def exact_evidence(Y: np.ndarray) -> float:
@@ -91,15 +100,14 @@ def test_one_layer_is_svgp() -> None:
 
 def test_bound_is_exact_where_the_encoder_is() -> None:
     _, Y = linear_data()
-    precision = 1.0 + SLOPE**2 / NOISE
-    model = linear_model(2, precision**-0.5, SLOPE * Y / NOISE / precision)
+    model = linear_model(2, GivenEncoder(*exact_posterior(Y)))
 
     # Weights are constant then, so every K and every draw gives the evidence; K = 1 samples w.
     np.testing.assert_allclose(bound_without_functions(model, 4), exact_evidence(Y), rtol=1e-6)
 
 
 def test_bound_grows_with_the_number_of_importance_samples_up_to_the_evidence() -> None:
-    model = linear_model(4_000, 0.8)
+    model = linear_model(4_000, GivenEncoder(np.zeros((3, 1)), np.full((3, 1), 0.8)))
 
     bounds = [bound_without_functions(model, K) for K in (1, 2, 5, 20, 200)]
 
@@ -167,6 +175,73 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
         np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_doubly_reparameterised_gradients_have_the_mean_of_plain_ones_and_less_noise() -> None:
+    """Signal by noise of the encoder's gradient falls with K, and doubly reparameterised grows; at
+    the exact posterior there is no noise. Each of 6,000 rows has a gradient of its own."""
+    count = 2_000
+    Y = np.repeat(linear_data()[1], count, axis=0)
+    mean, scale = exact_posterior(Y)
+
+    def gradients(doubly: bool, K: int, encoder: GivenEncoder) -> np.ndarray:
+        model = linear_model(1, encoder, len(Y), doubly=doubly)
+        with tf.GradientTape() as tape:
+            tape.watch([encoder.mean, encoder.scale])
+            bound = model.elbo((np.zeros(Y.shape), Y), num_importance_samples=K, seed=0)
+        parts = tape.gradient(bound, [encoder.mean, encoder.scale])
+        return np.stack([part.numpy().reshape(3, count) for part in parts])
+
+    plain, doubly = (
+        [gradients(flag, K, GivenEncoder(mean + 0.2, scale + 0.3)) for K in (2, 16, 128)]
+        for flag in (False, True)
+    )
+    for first, second in zip(plain, doubly, strict=True):
+        differences = second - first
+        error = differences.std(axis=-1) / np.sqrt(count)
+        assert np.all(np.abs(differences.mean(axis=-1)) < 4.0 * error)
+    of_plain, of_doubly = (
+        [np.abs(each.mean(axis=-1)).sum() / each.std(axis=-1).sum() for each in found]
+        for found in (plain, doubly)
+    )
+    assert np.all(np.diff(of_plain) < 0.0) and np.all(np.diff(of_doubly) > 0.0)
+    assert doubly[-1].std() < 0.2 * plain[-1].std()
+    assert np.abs(gradients(True, 4, GivenEncoder(mean, scale))).max() < 1e-4
+    assert np.abs(gradients(False, 4, GivenEncoder(mean, scale))).max() > 0.1
+
+
+def test_functions_above_latent_variables_are_fixed_for_their_doubly_reparameterised_gradients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where a copy's weight would depend on other copies' variables, and nowhere else."""
+    asked: list[bool] = []
+
+    def sample(*arguments: Any, fix_functions: bool, **options: Any) -> tf.Tensor:
+        asked.append(fix_functions)
+        return plain(*arguments, fix_functions=fix_functions, **options)
+
+    plain = LocalInducingGPLayer.sample
+    monkeypatch.setattr(LocalInducingGPLayer, "sample", sample)
+    for architecture, doubly in (("GP-LV-GP-GP", True), ("LV-GP-GP", False)):
+        model = make_model(architecture, doubly_reparameterised=doubly)
+        for K in (2, 1):
+            model.elbo(toy_data(), num_importance_samples=K)
+    assert asked == [False, True, False, False, False, False]
+
+
+def test_parameters_of_each_row_reach_the_exact_posterior() -> None:
+    """In minibatches of two of three rows, whose order changes."""
+    X, Y = linear_data()
+    encoder = RowEncoder(X, Y)
+    model = linear_model(1, encoder, doubly=True)
+    gpflow.set_trainable(model.layers[1], False)
+    gpflow.set_trainable(model.likelihood, False)
+    encoder.scale.assign(np.full((3, 1), 0.9))
+    fit(model, (X, Y), 600, batch_size=2, num_importance_samples=4, progress=False)
+
+    for found, expected in zip((encoder.mean, encoder.scale), exact_posterior(Y), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-3)
+    np.testing.assert_allclose(bound_without_functions(model, 4), exact_evidence(Y), rtol=1e-4)
+
+
 def test_predictive_density_is_that_of_quadrature() -> None:
     X, Y = toy_data()
     model = make_model("LV-GP")
@@ -191,7 +266,7 @@ def test_predictive_density_is_that_of_quadrature() -> None:
 @pytest.mark.parametrize("architecture", ["GP-GP", "GP-LV-GP"])
 def test_contract(architecture: str, tmp_path: Path) -> None:
     X, Y = toy_data()
-    model = make_model(architecture, latent_dim=2)
+    model = make_model(architecture, latent_dim=2, encoder="rows", doubly_reparameterised=True)
     mean, variance = model.predict_f(X, num_samples=7)
 
     assert mean.shape == variance.shape == (12, 1)
@@ -203,9 +278,10 @@ def test_contract(architecture: str, tmp_path: Path) -> None:
     assert model.training_loss((X, Y)).shape == ()
 
     save_model(model, tmp_path / "model")
-    np.testing.assert_array_equal(
-        load_model(tmp_path / "model").predict_f(X, num_samples=7)[0], mean
-    )
+    again = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_f(X, num_samples=7)[0], mean)
+    options = {"num_importance_samples": 2, "seed": 0}
+    np.testing.assert_array_equal(again.elbo((X, Y), **options), model.elbo((X, Y), **options))
 
 
 def test_bad_arguments() -> None:
@@ -216,6 +292,8 @@ def test_bad_arguments() -> None:
     model = make_model("LV-GP-GP")
     latent, hidden, output = model.layers
     likelihood = gpflow.likelihoods.Gaussian()
+    with pytest.raises(ValueError, match="encoder must be"):
+        build_latent_variable_deep_gp(data, encoder="row")
     with pytest.raises(ValueError, match="must end in a LocalInducingGPLayer"):
         LatentVariableDeepGP([latent], likelihood, 12)
     with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got None"):

@@ -100,6 +100,9 @@ def test_parts_that_do_not_fit_are_refused() -> None:
     layers, likelihood, points = parts("Wishart", ignored=False)
     with pytest.raises(ValueError, match=r"layers\[0\] must be an instance of LatentVariableLayer"):
         LatentVariableProcess(layers, likelihood, points, 4)
+    first = LatentVariableLayer(NetworkEncoder(2), doubly_reparameterised=True)
+    with pytest.raises(ValueError, match="must not be doubly_reparameterised"):
+        LatentVariableProcess([first, *layers], likelihood, points, 4)
     first = LatentVariableLayer(NetworkEncoder(2, latent_dim=2))
     with pytest.raises(ValueError, match="before those of latent variables, got 2 in all"):
         LatentVariableProcess([first, *layers], likelihood, points, 4)
