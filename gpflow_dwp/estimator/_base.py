@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ from gpflow_dwp.models import (
 from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
 from gpflow_dwp.models.kept_posterior import kept_posterior
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.named_kernels import SUMS
 from gpflow_dwp.models.raw_mean import RawMean, set_mean
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
@@ -56,6 +57,8 @@ Index = npt.NDArray[np.int64]
 
 # Of one model, where its kernels are given.
 _NUM_STEPS = 1_000
+# Of which a line is a part.
+_LINE = "AdditiveMatern52"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -80,7 +83,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
     effort: Effort = "default"
     width: int | None = None
     kernel: str | Kernel | Sequence[str | Kernel] = "auto"
-    mean_function: MeanFunction | None = None
+    mean_function: MeanFunction | Literal["linear"] | None = None
     num_inducing: int | Auto = "auto"
     inducing: InducingChoice = "subset"
     num_steps: int | None = None
@@ -183,8 +186,11 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
                     "mean_function must be None for a classifier, with warm_start, or where "
                     f"likelihood is not 'gaussian' or 'noise_free', got {self.likelihood!r}."
                 )
-            targets = standardiser_of_seen(Y - RawMean.check(self.mean_function, X, Y), weights)
-            mean = RawMean.of(self.mean_function, inputs, targets)
+            if isinstance(self.mean_function, str):
+                self._check_line()
+            else:
+                targets = standardiser_of_seen(Y - RawMean.check(self.mean_function, X, Y), weights)
+                mean = RawMean.of(self.mean_function, inputs, targets)
 
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
             X, Y = inputs.transform(X), Y if targets is None else targets.transform(Y)
@@ -221,6 +227,18 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
+
+    def _check_line(self) -> None:
+        """Refuse a trend by name that is none, or no part of what is asked for."""
+        if self.mean_function != "linear":
+            raise ValueError(
+                f"mean_function must be GPflow's, 'linear' or None, got {self.mean_function!r}."
+            )
+        if self.kernel not in ("auto", *SUMS) or self.depth not in ("auto", 1):
+            raise ValueError(
+                f"kernel must be 'auto' or one of {[*SUMS]}, and depth 'auto' or 1, with "
+                f"mean_function='linear', got {self.kernel!r} and {self.depth!r}."
+            )
 
     def _goes_on(self) -> bool:
         """Whether ``fit`` goes on from the fitted model."""
@@ -264,6 +282,8 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             asked["likelihood"] = likelihood
         if row_means is not None or (self.mean_function and self.likelihood == "auto"):
             asked |= {"likelihood": "gaussian", "row_means": row_means}
+        if isinstance(self.mean_function, str):
+            asked |= {"depth": 1, "kernel": _LINE if self.kernel == "auto" else self.kernel}
         selection = select_model(
             data,
             validation_data=held_out,
@@ -384,7 +404,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if "model_" in state:
             # Only the user's kernels can be of classes that the package does not know.
             own = [each for each in tf.nest.flatten(self.kernel) if isinstance(each, Kernel)]
-            if self.mean_function is not None:
+            if isinstance(self.mean_function, MeanFunction):
                 own.append(self.mean_function)
             custom = {type(part) for each in own for part in (each, *each.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))

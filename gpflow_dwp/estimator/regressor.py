@@ -63,8 +63,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
     :param kernel: A name, or "auto"; or a GPflow kernel, of which every layer gets a copy, or
         ``depth`` names and kernels: these act on standardised inputs and stay as they are.
     :param mean_function: GPflow's, from raw inputs (E numbers, categories as indicators) to raw
-        outputs, [N, Q]: a trend, which stays as it is, under Gaussian noise or none. A linear trend
-        that is estimated, with its uncertainty, is part of "AdditiveMatern52" and tried by default.
+        outputs, [N, Q]: a trend, which stays as it is, under Gaussian noise or none. Or "linear":
+        a line that is estimated, with its uncertainty, in a single layer. Its slopes, by
+        standardised inputs, have a normal prior of one variance, which is learned: it is a part of
+        the kernel "AdditiveMatern52", which is taken unless another sum is asked for.
     :param num_inducing: Inducing points, at most.
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
     :param num_steps: Gradient steps of a model that takes such, at most.

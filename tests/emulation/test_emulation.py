@@ -215,6 +215,28 @@ def test_shares_of_a_sum_of_functions() -> None:
     np.testing.assert_allclose([found.single[2], found.joint], 0.0, atol=0.05)
 
 
+def test_a_linear_trend_goes_on_far_from_all_runs() -> None:
+    """Catches a trend that ends with the runs, is sure of itself, or is another model's."""
+
+    def truth(X: np.ndarray) -> np.ndarray:
+        return 3.0 + 2.0 * X[:, 0] - X[:, 1] + 0.5 * np.sin(9.0 * X[:, 1])
+
+    X = np.random.default_rng(11).random((25, 2))
+    y = truth(X) + 0.1 * np.random.default_rng(0).standard_normal(25)
+    fitted = single_layer(X, y, likelihood="auto", kernel="auto", mean_function="linear")
+    far = np.array([[0.5, 0.5], [3.0, 0.5], [-9.0, 0.2]])
+    mean, std = fitted.predict(far, return_std=True, include_noise=False)
+    expected, covariance = Exact(fitted, X, y)(far)
+    np.testing.assert_allclose(mean, expected, rtol=1e-3)
+    np.testing.assert_allclose(std, np.sqrt(np.diag(covariance)), rtol=1e-2)
+    assert (np.abs(mean - truth(far)) < 3.0 * std).all() and (std[1:] > 2.0 * std[:-1]).all()
+    wrong = {"mean_function": "quadratic"}, {"kernel": "Matern52"}, {"kernel": "auto", "depth": 2}
+    for arguments in wrong:
+        given = {"mean_function": "linear", **arguments}
+        with pytest.raises(ValueError, match="'linear'"):
+            DeepWishartRegressor(**given).fit(X, y)
+
+
 def test_shares_are_of_sums_alone(emulator: DeepWishartRegressor) -> None:
     """Catches parts that are made up for a product."""
     assert emulation.main_effects(emulator, BOUNDS, resolution=2).shares is None
