@@ -15,8 +15,6 @@ from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.runs import FIGURES
 from gpflow_dwp.data import Table
 from gpflow_dwp.data.encoding import ColumnEncoder
-from gpflow_dwp.emulation.emulator import as_emulator
-from gpflow_dwp.emulation.sensitivity import variance_shares
 from gpflow_dwp.evaluation import (
     RawUnits,
     plot_calibration,
@@ -29,6 +27,7 @@ from gpflow_dwp.evaluation.predictions import (
     NumberPredictions,
     predict,
 )
+from gpflow_dwp.evaluation.variance_shares import variance_shares
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["effect_of", "relevances", "shares", "write_figures"]
@@ -64,7 +63,7 @@ def shares(units: RawUnits, X: Array, encoder: ColumnEncoder) -> dict[str, float
 
     Empty where the model is no sum of such functions. The largest is the first.
     """
-    found = variance_shares(as_emulator(units.model), units.to_model(X))
+    found = variance_shares(units.model, units.to_model(X))
     if found is None:
         return {}
     single, joint = found

@@ -126,17 +126,16 @@ def as_emulator(model: Any) -> Emulator:
     """
     if isinstance(model, DeepKernelProcess):
         return Emulator(model, RawUnits(model), model.posterior(100, seed=0))
-    if hasattr(model, "links"):
-        return Emulator(None, model._raw_units(), model._posterior(), model._seed, model)
     if not hasattr(model, "predict_failure"):
         name = type(model).__name__
         way = f": {_HINTS[name]}." if name in _HINTS else "."
         raise ValueError(
             f"model must be a DeepWishartRegressor or a model of ours, got {name}{way}"
         )
-    if not hasattr(model, "model_"):
+    if not (hasattr(model, "model_") or hasattr(model, "links")):
         raise ValueError("model must be fitted: call its fit(X, y).")
-    return Emulator(model.model_, model._raw_units(), model._posterior(), model._seed, model)
+    of_one = getattr(model, "model_", None)
+    return Emulator(of_one, model._raw_units(), model._posterior(), model._seed, model)
 
 
 def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:

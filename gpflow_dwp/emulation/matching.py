@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
+from gpflow.kernels import Kernel
 from scipy.stats import binned_statistic_2d
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.columns import Columns
-from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
+from gpflow_dwp.emulation.emulator import as_emulator, sobol_points
+from gpflow_dwp.emulation.target import Target
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.random import as_seed, split_seed
-from gpflow_dwp.validation import as_real_array, check_integers, check_positive
+from gpflow_dwp.validation import check_integers, check_positive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +93,8 @@ def implausibility(
     :return: [N].
     :raises ValueError: If the model is not fitted, or the observation has another length.
     """
-    target = _Target.of(model, observation, observation_std, discrepancy_std, covariance)
+    fixed = observation, observation_std, discrepancy_std, covariance
+    target = Target.of(as_emulator(model), *fixed)
     check_integers(rank=rank)
     errors, variance = target.errors_at(target.emulator.points("x", x))
     if target.covariance is not None:
@@ -207,6 +210,8 @@ def input_posterior(
     observation_std: npt.ArrayLike = 0.0,
     discrepancy_std: npt.ArrayLike = 0.0,
     covariance: npt.ArrayLike | None = None,
+    settings: npt.ArrayLike | None = None,
+    discrepancy: Kernel | None = None,
     num_draws: int = 500,
     num_burnin: int = 300,
     num_chains: int = 4,
@@ -216,24 +221,34 @@ def input_posterior(
 
     .. math:: z \sim \mathcal N(\mu(x), \Sigma(x) + \sigma_\text{obs}^2 + \sigma_\text{dis}^2 + C)
 
-    with the emulator's mean and variance (Kennedy and O'Hagan, "Bayesian calibration of computer
-    models", 2001, with a discrepancy that is a constant's). Beyond its runs an emulator does not
-    know much: priors should end there.
+    with the emulator's mean and variance. Beyond its runs an emulator does not know much: priors
+    should end there.
 
-    :param model: As for :func:`implausibility`, like the observation and its errors.
-    :param prior: A TFP distribution of the inputs, of events [D], in raw units.
+    Some inputs may be known where each of N observations was made, as ``settings``, and are found
+    for all of them alike. Then the emulator's covariance between these counts, and a discrepancy
+    may be a Gaussian process of what is known (Kennedy and O'Hagan, "Bayesian calibration of
+    computer models", 2001), whose kernel has the parameters that it is given with.
+
+    :param model: As for :func:`implausibility`, like the observation and its errors; with settings
+        of one output, and the observation is [N].
+    :param prior: A TFP distribution of the inputs that are to be found, in their order, of events
+        [D], or of fewer with settings; in raw units.
+    :param settings: Inputs of each observation, [N, D], NaN in the columns that are to be found.
+    :param discrepancy: GPflow's kernel of the known columns, in raw units of these and of outputs.
     :param num_draws: Draws of each chain.
     :param num_burnin: Steps before these, in which the step size is adapted.
     :param num_chains: Chains, which start at draws from the prior.
     :param seed: Of all draws.
     :raises ValueError: If the model is not fitted, or observation or prior have another length.
     """
-    target = _Target.of(model, observation, observation_std, discrepancy_std, covariance)
+    emulator = as_emulator(model)
+    if levels := [*emulator.columns.levels]:
+        raise ValueError(f"model must take numbers alone, got categories in {levels}.")
+    fixed = observation, observation_std, discrepancy_std, covariance
+    target = Target.of(emulator, *fixed, settings=settings, discrepancy=discrepancy)
     check_integers(num_draws=num_draws, num_burnin=num_burnin)
     check_integers(at_least=2, num_chains=num_chains)
-    size, columns = target.emulator.num_inputs, target.emulator.columns
-    if columns.levels:
-        raise ValueError(f"model must take numbers alone, got categories in {[*columns.levels]}.")
+    size = target.num_unknown
     if list(prior.event_shape) != [size] or list(prior.batch_shape):
         raise ValueError(f"prior must be a distribution of events [{size}], got {prior!r}.")
 
@@ -260,70 +275,6 @@ def input_posterior(
     r_hat = tfp.mcmc.potential_scale_reduction(draws)
     sizes = tfp.mcmc.effective_sample_size(draws, cross_chain_dims=1)
     return InputPosterior(np.swapaxes(draws.numpy(), 0, 1), r_hat.numpy(), sizes.numpy())
-
-
-class _Target(NamedTuple):
-    """What was observed, of the outputs that were.
-
-    :param emulator: What predicts.
-    :param observed: Indices of these outputs among those that vary.
-    :param fixed: What is added to the emulator's variance, [P].
-    """
-
-    emulator: Emulator
-    z: Array
-    observed: npt.NDArray[np.int64]
-    fixed: Array
-    covariance: Array | None
-
-    @classmethod
-    def of(
-        cls,
-        model: Any,
-        observation: npt.ArrayLike,
-        observation_std: npt.ArrayLike,
-        discrepancy_std: npt.ArrayLike,
-        covariance: npt.ArrayLike | None,
-    ) -> _Target:
-        emulator = as_emulator(model)
-        z = np.atleast_1d(as_real_array("observation", observation, may_miss=True))
-        num_outputs = emulator.shaped(np.zeros((1, emulator.num_outputs))).size
-        if z.shape != (num_outputs,) or np.isnan(z).all() or np.isinf(z).any():
-            raise ValueError(
-                f"observation must be {num_outputs} finite numbers, or NaN, got {observation!r}."
-            )
-        fixed = np.square(observation_std) + np.square(discrepancy_std) + np.zeros_like(z)
-        observed = np.flatnonzero(~np.isnan(z))
-        joint = None if covariance is None else as_real_array("covariance", covariance)
-        if joint is not None:
-            if joint.shape != (num_outputs, num_outputs):
-                expected = [num_outputs, num_outputs]
-                raise ValueError(f"covariance must be {expected}, got {list(joint.shape)}.")
-            joint = joint[np.ix_(observed, observed)]
-            least = -1e-9 * np.max(joint)
-            if not np.allclose(joint, joint.T) or np.linalg.eigvalsh(joint)[0] < least:
-                raise ValueError("covariance must be symmetric and positive semi-definite.")
-        return cls(emulator, z[observed], observed, fixed[observed], joint)
-
-    def errors_at(self, x: Array) -> tuple[Array, Array]:
-        """Observation less mean, and variance without the covariance, [N, P] each."""
-        mean, variance = (np.asarray(part) for part in self.emulator.moments(x))
-        mean = self.emulator.shaped(mean, are_outputs=True).reshape(len(x), -1)
-        variance = self.emulator.shaped(variance).reshape(len(x), -1)
-        return self.z - mean[:, self.observed], variance[:, self.observed] + self.fixed
-
-    def log_density(self, x: tf.Tensor) -> tf.Tensor:
-        """Of the observation at inputs [N, D], up to a constant, differentiable, [N]."""
-        constants = getattr(self.emulator.estimator, "_constants", np.full(len(self.z), np.nan))
-        varies = np.isnan(constants)
-        seen, columns = varies[self.observed], (np.cumsum(varies) - 1)[self.observed]
-        moments = self.emulator.moments(x)
-        mean, variance = (tf.gather(part, columns[seen], axis=1) for part in moments)
-        joint = tf.linalg.diag(variance + self.fixed[seen])
-        if self.covariance is not None:
-            joint += self.covariance[np.ix_(seen, seen)]
-        tril = tf.linalg.cholesky(joint)
-        return tfp.distributions.MultivariateNormalTriL(mean, tril).log_prob(self.z[seen])
 
 
 def _slice_step(

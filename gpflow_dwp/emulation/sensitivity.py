@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 import tensorflow as tf
-from gpflow.kernels import Linear, Sum
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
 from gpflow_dwp.evaluation.mixture import mixture_quantile
-from gpflow_dwp.kernels.values import is_of_one_input, parts_of
+from gpflow_dwp.evaluation.variance_shares import VarianceShares, variance_shares
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.layers.rows import RowsPosterior
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.deep_posterior import DeepPosterior
 from gpflow_dwp.validation import check_integers
@@ -25,11 +23,9 @@ from gpflow_dwp.validation import check_integers
 __all__ = [
     "MainEffects",
     "SobolIndices",
-    "VarianceShares",
     "gradient",
     "main_effects",
     "sobol_indices",
-    "variance_shares",
 ]
 
 # Independent randomisations of the points, so that their indices tell the error of integration.
@@ -52,19 +48,6 @@ class SobolIndices(NamedTuple):
     total: Array
     first_interval: Array
     total_interval: Array
-
-
-class VarianceShares(NamedTuple):
-    """What each part of a sum of functions has of the variance of all, which sum to one.
-
-    The axis of Q outputs is left out as in the runs.
-
-    :param single: Of what is a function of each input alone, [D, Q].
-    :param joint: Of the function of all inputs, [Q].
-    """
-
-    single: Array
-    joint: Array
 
 
 class MainEffects(NamedTuple):
@@ -214,62 +197,14 @@ def main_effects(
         (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
         interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
     mean, interval = (emulator.shaped(part, are_outputs=True) for part in (mean, interval))
-    return MainEffects(
-        grid, mean, interval, variance_shares(emulator, emulator.columns.expanded(base))
-    )
-
-
-def variance_shares(emulator: Emulator, X: Array) -> VarianceShares | None:
-    """Share the variance of a sum of functions out among its parts, in closed form.
-
-    The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
-    own part of the kernel; where nearest rows add to it, it is what inducing points tell alone.
-    Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
-    al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
-    which is negative where others make up for it. Under a warp f is what is warped.
-
-    :param X: Inputs that the variance is over, [N, D] in raw units.
-    :return: None where the model has hidden layers, or no kernel that is a sum.
-    """
-    if emulator.model is None:
-        return None
-    layers: Any = emulator.model.layers
-    posterior: Any = emulator.posterior
-    kernels = getattr(layers[0], "kernels", ())
-    if len(layers) > 1 or not any(isinstance(kernel, Sum) for kernel in kernels):
-        return None
-    rows, Z = emulator.units.to_model(X), posterior.path.points.numpy()
-    of_kernels, weights_of = [], _weights_of(posterior.path.output)
-    if weights_of is None:
-        return None
-    for kernel, weights in zip(posterior.output.kernels, weights_of, strict=True):
-        found = np.zeros((rows.shape[1] + 1, weights.shape[1], len(rows)))
-        for part in parts_of(kernel):
-            if isinstance(part, Linear):
-                slopes = part.variance.numpy() * Z.T @ weights
-                found[:-1] += slopes[..., None] * rows.T[:, None]
-            else:
-                columns: Any = part.active_dims
-                found[int(columns[0]) if is_of_one_input(part) else -1] += (
-                    part(rows, Z).numpy() @ weights
-                ).T
-        of_kernels.append(found)
-    parts = np.concatenate(of_kernels, axis=1)
-    parts -= parts.mean(axis=-1, keepdims=True)
-    total = parts.sum(axis=0)
-    shares = np.sum(parts * total, axis=-1) / np.maximum(np.sum(total**2, axis=-1), 1e-300)
-    single = emulator.columns.summed(shares[:-1])
-    return VarianceShares(emulator.shaped(single), emulator.shaped(shares[-1]))
-
-
-def _weights_of(told: Any) -> list[Array] | None:
-    """Of kernel functions at the inducing points, in means of functions, [M, Q] for each kernel."""
-    if not isinstance(told, RowsPosterior):
-        return [part.weights.numpy()[0] for part in told.parts]
-    if told.inducing is None or told.inducing.tril.shape[1] == 1:
-        return None
-    tril, mean = told.inducing.tril, told.inducing.mean
-    return [tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy()[0]]
+    shares = None
+    if emulator.model is not None:
+        at = emulator.units.to_model(emulator.columns.expanded(base))
+        shares = variance_shares(emulator.model, at)
+    if shares is not None:
+        single, joint = emulator.columns.summed(shares.single), shares.joint
+        shares = VarianceShares(*map(emulator.shaped, (single, joint)))
+    return MainEffects(grid, mean, interval, shares)
 
 
 def _is_gaussian_process(emulator: Emulator) -> bool:
@@ -288,25 +223,18 @@ def _is_gaussian_process(emulator: Emulator) -> bool:
 def _variance_of_averages(emulator: Emulator, X: Array, weights: Array) -> Array:
     """Variance of weighted averages of a Gaussian process over points, [S, D, K, Q].
 
-    With w K w for the prior variance and c = w K_xz, it is that less c Φ cᵀ.
-
-    :param X: Points, [D, K, N, D].
+    :param X: Points, [D, K, N, E].
     :param weights: Of the points, which sum to one, [D, K, N, 1].
     """
-    posterior: Any = emulator.posterior
-    points, parts = posterior.path.points, posterior.path.output.parts
-    found = []
+    posterior, found = emulator.posterior, []
     for x, w in zip(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, X.shape[2]), strict=True):
-        x = tf.constant(emulator.units.to_model(x))
-        for kernel, part in zip(posterior.output.kernels, parts, strict=True):
-            c = (w @ kernel(x, points).numpy()).reshape(-1, 1, len(points))
-            prior = np.atleast_1d(w @ kernel(x).numpy() @ w)
-            explained = c @ part.inverse.numpy() @ c.swapaxes(-1, -2)
-            found.append(prior - explained[:, 0, 0])
+        at = tf.constant(emulator.units.to_model(x))
+        covariance = posterior._propagate(at, full_cov=True)[1].numpy()  # [S, N, N] or more
+        found.append((covariance @ w @ w).reshape(len(covariance), -1))
     ends = np.outer([0.0, 1.0], np.ones(emulator.num_outputs))
     scale = np.ptp(emulator.units.to_raw(ends), axis=0)
-    variances = np.maximum(np.transpose(found), np.finfo(float).tiny)
-    return variances.reshape(-1, *X.shape[:2], len(parts)) * scale**2
+    variances = np.maximum(np.stack(found, axis=1), np.finfo(float).tiny)  # [S, D K, 1 or Q]
+    return variances.reshape(len(variances), *X.shape[:2], -1) * scale**2
 
 
 def _function_draws(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+import gpflow
 import numpy as np
 import pytest
 import tensorflow_probability as tfp
-from scipy.stats import qmc
+from scipy.stats import multivariate_normal, qmc
 
 from gpflow_dwp import emulation
+from gpflow_dwp.emulation.emulator import as_emulator
+from gpflow_dwp.emulation.target import Target
 from gpflow_dwp.estimator import DeepWishartRegressor
 
 tfd = tfp.distributions
@@ -111,3 +114,43 @@ def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.25 * covariance.max())
     with pytest.raises(ValueError, match=r"events \[2\]"):
         emulation.input_posterior(linear, z, tfd.Normal(0.0, 1.0))
+
+
+def test_a_discrepancy_is_a_process_of_the_settings() -> None:
+    """Catches settings in the wrong columns, and covariances that are left out or in other units.
+
+    By another route: densities of Kennedy and O'Hagan in NumPy, of an emulator that is not sure.
+    """
+    X = qmc.LatinHypercube(3, rng=1).random(9) * [2.0, 1.0, 3.0]
+    fitted = DeepWishartRegressor(
+        likelihood="noise_free", kernel="Matern52", depth=1, random_state=0
+    ).fit(X, 40.0 + 10.0 * np.sin(X[:, 0] + X[:, 1]) * X[:, 2])
+    fitted.model_.output_layer.set_kernel_draws(None)
+    known = np.array([[0.1, 0.5], [0.6, 2.0], [1.1, 2.5], [1.9, 0.3]])
+    settings = np.insert(known, 1, np.nan, axis=1)
+    z, C = np.array([44.0, np.nan, 55.0, 41.0]), 0.1 * np.eye(4) + 0.1
+    kernel = gpflow.kernels.SquaredExponential(variance=4.0, lengthscales=[0.7, 1.5])
+    given = {"observation_std": 0.5, "covariance": C, "settings": settings}
+    prior = tfd.Independent(tfd.Uniform(np.zeros(1), np.ones(1)), 1)
+    emulator, theta = as_emulator(fitted), np.array([[0.2], [0.9]])
+    found = Target.of(emulator, z, 0.5, 0.0, C, settings=settings, discrepancy=kernel).log_density(
+        theta
+    )
+    units, outputs = fitted.input_standardiser_, fitted.output_standardiser_
+    of_runs, runs = fitted.model_.output_layer.kernel, units.transform(X)
+    nugget = fitted.model_.likelihood.variance.numpy()
+    A, y = of_runs(runs).numpy() + nugget * np.eye(9), fitted._rows[1]
+    for value, density in zip(theta[:, 0], found, strict=True):
+        at = units.transform(np.insert(known, 1, value, axis=1)[[0, 2, 3]])
+        c = of_runs(runs, at).numpy()
+        mean = outputs.inverse_transform(c.T @ np.linalg.solve(A, outputs.transform(y)))[:, 0]
+        joint = of_runs(at).numpy() - c.T @ np.linalg.solve(A, c) + nugget * np.eye(3)
+        joint = outputs.scale[0] ** 2 * joint + 0.25 * np.eye(3)
+        joint += (C + kernel(known).numpy())[np.ix_([0, 2, 3], [0, 2, 3])]
+        expected = multivariate_normal(mean, joint).logpdf(z[[0, 2, 3]])
+        np.testing.assert_allclose(density, expected, rtol=1e-5)
+    for wrong in (settings[:, :2], np.where(np.isnan(settings), 1.0, settings)):
+        with pytest.raises(ValueError, match="settings must have 3 columns"):
+            emulation.input_posterior(fitted, z, prior, **{**given, "settings": wrong})
+    with pytest.raises(ValueError, match="settings must be given with a discrepancy"):
+        emulation.input_posterior(fitted, 1.0, prior, discrepancy=kernel)

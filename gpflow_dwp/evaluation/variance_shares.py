@@ -1,0 +1,78 @@
+"""What each part of a sum of functions has of the variance of all."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.kernels import Linear, Sum
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.values import is_of_one_input, parts_of
+from gpflow_dwp.layers.rows import RowsPosterior
+from gpflow_dwp.models import DeepKernelProcess
+
+__all__ = ["VarianceShares", "variance_shares"]
+
+
+class VarianceShares(NamedTuple):
+    """What each part of a sum of functions has of the variance of all, which sum to one.
+
+    The axis of Q outputs may be left out, as in the runs.
+
+    :param single: Of what is a function of each input alone, [D, Q].
+    :param joint: Of the function of all inputs, [Q].
+    """
+
+    single: Array
+    joint: Array
+
+
+def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None:
+    """Share the variance of a sum of functions out among its parts, in closed form.
+
+    The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
+    own part of the kernel; where nearest rows add to it, it is what inducing points tell alone.
+    Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
+    al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
+    which is negative where others make up for it. Under a warp f is what is warped.
+
+    :param X: Inputs that the variance is over, [N, D] in the model's units.
+    :return: None where the model has hidden layers, or no kernel that is a sum.
+    """
+    kernels = getattr(model.output_layer, "kernels", ())
+    if model.hidden_layers or not any(isinstance(kernel, Sum) for kernel in kernels):
+        return None
+    posterior: Any = model.posterior(1, seed=0)
+    Z, of_kernels = posterior.path.points.numpy(), []
+    weights_of = _weights_of(posterior.path.output)
+    if weights_of is None:
+        return None
+    for kernel, weights in zip(posterior.output.kernels, weights_of, strict=True):
+        found = np.zeros((X.shape[1] + 1, weights.shape[1], len(X)))
+        for part in parts_of(kernel):
+            if isinstance(part, Linear):
+                slopes = part.variance.numpy() * Z.T @ weights
+                found[:-1] += slopes[..., None] * X.T[:, None]
+            else:
+                columns: Any = part.active_dims
+                found[int(columns[0]) if is_of_one_input(part) else -1] += (
+                    part(X, Z).numpy() @ weights
+                ).T
+        of_kernels.append(found)
+    parts = np.concatenate(of_kernels, axis=1)
+    parts -= parts.mean(axis=-1, keepdims=True)
+    total = parts.sum(axis=0)
+    shares = np.sum(parts * total, axis=-1) / np.maximum(np.sum(total**2, axis=-1), 1e-300)
+    return VarianceShares(shares[:-1], shares[-1])
+
+
+def _weights_of(told: Any) -> list[Array] | None:
+    """Of kernel functions at the inducing points, in means of functions, [M, Q] for each kernel."""
+    if not isinstance(told, RowsPosterior):
+        return [part.weights.numpy()[0] for part in told.parts]
+    if told.inducing is None or told.inducing.tril.shape[1] == 1:
+        return None
+    tril, mean = told.inducing.tril, told.inducing.mean
+    return [tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy()[0]]
