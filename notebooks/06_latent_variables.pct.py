@@ -29,6 +29,7 @@
 import os
 
 import numpy as np
+import tensorflow as tf
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
@@ -252,6 +253,36 @@ for K in (1, 2, 5, 20, 100):
         models["bimodal"]["LV-GP"].elbo(data, num_importance_samples=K, seed=s) for s in seeds
     ]
     print(f"K = {K:3d}: {np.mean(bounds) / NUM_DATA:.3f}")
+
+# %% [markdown]
+# ### The noise of the encoder's gradient
+#
+# With more draws there is less for the encoder to do, and its gradient drowns in noise; the paper
+# leaves doubly reparameterised gradients as a way out. `doubly_reparameterised=True` of the
+# builder, or of a `LatentVariableLayer`, takes them: of the same expectation, and without noise
+# where the encoder's posterior is exact. Here is the standard deviation of the gradient, from seed
+# to seed, over all parameters of the encoder, in nats per point.
+
+# %%
+model = models["bimodal"]["LV-GP"]
+latent = model.layers[0]
+parameters = latent.encoder.trainable_variables
+print("  K   plain  doubly reparameterised")
+for K in (2, 20) if FAST else (2, 5, 20, 100):
+    noise = []
+    for latent.doubly_reparameterised in (False, True):
+        gradients = []
+        for seed in range(2 if FAST else 40):
+            with tf.GradientTape() as tape:
+                bound = model.elbo(data, num_importance_samples=K, seed=seed) / NUM_DATA
+            parts = tape.gradient(bound, parameters)
+            gradients.append(np.concatenate([np.ravel(part) for part in parts]))
+        noise.append(np.sqrt(np.var(gradients, axis=0, ddof=1).sum()))
+    print(f"{K:3d} {noise[0]:7.4f} {noise[1]:7.4f}")
+
+# %% [markdown]
+# Doubly reparameterised they are less noisy by a factor of two to six from K = 5 on. Where the
+# encoder is far from the posterior, as before training, they can be noisier.
 
 # %% [markdown]
 # ### In front of a deep Wishart process
