@@ -19,7 +19,7 @@ __all__ = ["Criterion", "suggest"]
 Criterion = Literal["ALM", "ALC"]
 """Largest variance (MacKay, 1992), or integrated variance (Cohn, 1996)."""
 
-# Draws whose joint covariance of all candidates is taken.
+# Draws whose joint covariance of all candidates is taken; of a chain it is that of draws alone.
 _DRAWS, _DRAWS_OF_CHAIN = 40, 200
 
 
@@ -104,7 +104,10 @@ def suggest(
 
 def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:
     """Covariance of functions, [Q, N, N], and variance of noise, [Q, N], as a warp has them."""
-    posterior = emulator.draws(_DRAWS, of_chain=_DRAWS_OF_CHAIN)
+    if emulator.model is None:
+        posterior = emulator.estimator._draws(_DRAWS_OF_CHAIN, emulator.seed)
+    else:
+        posterior = emulator.model.posterior(_DRAWS, seed=emulator.seed)
     at, outputs = emulator.units.to_model(X), emulator.num_outputs
     covariance = posterior.predict_f(at, full_cov=True)[1].numpy()[:outputs]
     variance = np.diagonal(covariance, axis1=1, axis2=2)

@@ -13,7 +13,7 @@ from scipy.stats import qmc
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.models import DeepKernelProcess, FunctionDraws
+from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.validation import check_matrix
 
@@ -50,11 +50,6 @@ class Emulator:
         return num_outputs if standardiser is None else len(standardiser.mean)
 
     @property
-    def num_inputs(self) -> int:
-        """D, categories counted as one."""
-        return len(self.columns.names)
-
-    @property
     def columns(self) -> Columns:
         """Those of the frame that an estimator was fitted to, else of numbers."""
         columns = None if self.estimator is None else self.estimator.columns_
@@ -73,18 +68,6 @@ class Emulator:
         if not rows:
             raise ValueError("replicates must be False where the model does not have its runs.")
         return np.asarray(rows[0])
-
-    def draws(self, num_samples: int, of_chain: int) -> MixturePosterior:
-        """Others than of predictions: so many, or of a chain, whose covariances are of draws."""
-        if self.model is None:
-            return self.estimator._draws(of_chain, self.seed)
-        return self.model.posterior(num_samples, seed=self.seed)
-
-    def functions(self, num_samples: int, num_features: int, seed: int) -> Any:
-        """Coherent functions: from [N, D] to [S, N, Q] in the model's units."""
-        if self.model is None:
-            return self.estimator._draws(num_samples, seed).functions
-        return FunctionDraws(self.model, num_samples, num_features=num_features, seed=seed)
 
     def points(self, name: str, values: npt.ArrayLike) -> Array:
         """Check inputs, numbers in raw units, of which each level of a category has one, [N, E]."""

@@ -67,10 +67,9 @@ def leave_one_out(
     :func:`gpflow_dwp.selection.leave_one_out`.
     They are draws given all runs: with ``smoothed`` they are weighted as if run n were not there.
 
-    Of a chain runs are those of its last link. Linked emulators are fitted to runs of their own, so
-    that it is this link's prediction, given its inputs. Of coarse and fine versions each fine run
-    is predicted from all others and the draws of coarser ones, which takes some tenths of a second
-    a run. Of a field patterns and what they leave are those of all runs.
+    Of a chain runs are those of its last link: of linked emulators, this link's prediction given
+    its inputs; of coarse and fine versions, that from all other fine runs and the draws of coarser
+    ones, about a second a run; of a field, patterns and what they leave are those of all runs.
 
     :param model: A fitted estimator, or a trained model whose output layer is a regression.
     :param smoothed: Whether draws are weighted, by Pareto-smoothed importance ratios.
@@ -124,9 +123,8 @@ def plot_leave_one_out(predictions: LeaveOneOutPredictions, output: int = 0) -> 
     left.axline((observed.min(), observed.min()), slope=1.0, color="k", linestyle="--")
     left.set(xlabel="run", ylabel="prediction from all other runs")
     right.plot(mean, errors, ".")
-    for level, colour in ((2.0, "0.6"), (_OUTLYING, "C1")):
-        for sign in (-1.0, 1.0):
-            right.axhline(sign * level, color=colour, linewidth=1)
+    for level in (-_OUTLYING, -2.0, 2.0, _OUTLYING):
+        right.axhline(level, color="C1" if abs(level) == _OUTLYING else "0.6", linewidth=1)
     for row in np.flatnonzero(np.abs(errors) >= _OUTLYING):
         right.annotate(str(row), (mean[row], errors[row]), (4, 2), textcoords="offset points")
     right.set(xlabel="prediction from all other runs", ylabel="standardised error")

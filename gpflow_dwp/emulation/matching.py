@@ -303,6 +303,4 @@ def _slice_step(
         points[moving[hit]], values[moving[hit]] = tried[hit], found[hit]
         low[moving[step < 0.0]], high[moving[step >= 0.0]] = step[step < 0.0], step[step >= 0.0]
         moving = moving[~hit]
-        if not len(moving):
-            break
     return points, values

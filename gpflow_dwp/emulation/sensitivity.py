@@ -15,9 +15,9 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
 from gpflow_dwp.evaluation.mixture import mixture_quantile
 from gpflow_dwp.evaluation.variance_shares import VarianceShares, variance_shares
-from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
-from gpflow_dwp.models.deep_posterior import DeepPosterior
+from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.validation import check_integers
 
 __all__ = [
@@ -186,13 +186,11 @@ def main_effects(
         return np.sum(weights * values.reshape(len(values), *X.shape[:3], -1), axis=3)
 
     mean = average(emulator.moments(flat)[0][None])[0]
-    if _is_gaussian_process(emulator):
-        X = flat.reshape(*X.shape[:3], -1)
-        functions = emulator.posterior.predict_f_components(emulator.units.to_model(flat))[0]
-        means = average(np.asarray(emulator.units.to_raw(functions.numpy())))
-        variances = _variance_of_averages(emulator, X, weights)
-        flattened = (part.reshape(len(part), -1) for part in (means, variances))
-        interval = mixture_quantile(np.array(_TAILS), *flattened).reshape(2, *mean.shape)
+    is_normal = type(emulator.posterior.likelihood) in (Gaussian, RowMeansGaussian)
+    is_deep = getattr(emulator.posterior, "hidden", True)
+    if is_normal and not (is_deep or _num_near(emulator.model)):
+        moments = _averages(emulator, flat.reshape(-1, num_points, flat.shape[1]), weights)
+        interval = mixture_quantile(np.array(_TAILS), *moments).reshape(2, *mean.shape)
     else:
         (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
         interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
@@ -207,51 +205,47 @@ def main_effects(
     return MainEffects(grid, mean, interval, shares)
 
 
-def _is_gaussian_process(emulator: Emulator) -> bool:
-    """Whether outputs are one, or one for each draw of its kernel, in raw units, too."""
-    posterior: Any = emulator.posterior
-    return bool(
-        isinstance(posterior, DeepPosterior)
-        and not posterior.hidden
-        and isinstance(posterior.output, RegressionGPLayer)
-        and not posterior.output.num_neighbours
-        and isinstance(posterior.likelihood, Gaussian)
-        and warp_of(posterior.likelihood) is None
-    )
+def _num_near(model: Any) -> int:
+    """From how many nearest rows it predicts as well."""
+    return int(getattr(model.output_layer, "num_neighbours", 0))
 
 
-def _variance_of_averages(emulator: Emulator, X: Array, weights: Array) -> Array:
-    """Variance of weighted averages of a Gaussian process over points, [S, D, K, Q].
+def _averages(emulator: Emulator, X: Array, weights: Array) -> list[Array]:
+    """Mean and variance of averages of a Gaussian process under each draw, [S, A Q] each.
 
-    :param X: Points, [D, K, N, E].
-    :param weights: Of the points, which sum to one, [D, K, N, 1].
+    :param X: Points of each average, [A, N, E].
+    :param weights: Of the points, which sum to one, A N in all.
     """
-    posterior, found = emulator.posterior, []
-    for x, w in zip(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, X.shape[2]), strict=True):
+    moments = []
+    for x, w in zip(X, weights.reshape(X.shape[:2]), strict=True):
         at = tf.constant(emulator.units.to_model(x))
-        covariance = posterior._propagate(at, full_cov=True)[1].numpy()  # [S, N, N] or more
-        found.append((covariance @ w @ w).reshape(len(covariance), -1))
+        mean, covariance = (e.numpy() for e in emulator.posterior._propagate(at, full_cov=True))
+        variance = (covariance @ w @ w).reshape(len(mean), -1)  # of one kernel, or of each output
+        moments.append(np.broadcast_arrays(w @ mean, variance))
     ends = np.outer([0.0, 1.0], np.ones(emulator.num_outputs))
     scale = np.ptp(emulator.units.to_raw(ends), axis=0)
-    variances = np.maximum(np.stack(found, axis=1), np.finfo(float).tiny)  # [S, D K, 1 or Q]
-    return variances.reshape(len(variances), *X.shape[:2], -1) * scale**2
+    means, variances = np.moveaxis(np.array(moments), 0, 2)  # [S, A, Q] each
+    raw = emulator.units.to_raw(means), np.maximum(variances, np.finfo(float).tiny) * scale**2
+    return [part.reshape(len(part), -1) for part in raw]
 
 
 def _function_draws(
     emulator: Emulator, num_functions: int, seed: int, num_groups: int = _GROUPS
 ) -> Iterator[Callable[[Array], Array]]:
     """Sets of functions, each from [N, D] to [S, N, Q] in raw units, without noise."""
-    units, warp = emulator.units, warp_of(emulator.posterior.likelihood)
+    units, warp, model = emulator.units, warp_of(emulator.posterior.likelihood), emulator.model
     num_samples = -(-num_functions // num_groups)
     entries = num_samples * _WAVES
-    output: Any = None if emulator.model is None else emulator.model.layers[-1]
-    num_near = getattr(output, "num_neighbours", 0)
-    if emulator.model is not None and num_near:
-        num_draws = num_samples if emulator.model.num_hidden_layers else 1
-        entries = max(entries, num_draws * num_near * (num_near + output.num_inducing))
+    if model is not None and (num_near := _num_near(model)):
+        num_draws = num_samples if model.num_hidden_layers else 1
+        size = num_near * (num_near + model.output_layer.num_inducing)
+        entries = max(entries, num_draws * size)
     for group in range(num_groups):
         of_group = 1_000 * seed + group
-        drawn = emulator.functions(num_samples, _WAVES, of_group)
+        if model is None:
+            drawn = emulator.estimator._draws(num_samples, of_group).functions
+        else:
+            drawn = FunctionDraws(model, num_samples, num_features=_WAVES, seed=of_group)
 
         def functions(X: Array, drawn: Any = drawn) -> Array:
             num_blocks = 1 + len(X) * entries // _BLOCK

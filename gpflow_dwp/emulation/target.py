@@ -53,7 +53,7 @@ class Target(NamedTuple):
         if settings is not None:
             if size > 1:
                 raise ValueError(f"model must have one output with settings, got {size}.")
-            rows = _checked_settings(settings, emulator.num_inputs)
+            rows = _checked_settings(settings, len(emulator.columns.names))
             size = len(rows)
         if z.shape != (size,) or np.isnan(z).all() or np.isinf(z).any():
             raise ValueError(
@@ -74,7 +74,7 @@ class Target(NamedTuple):
     def num_unknown(self) -> int:
         """Inputs that are to be found."""
         rows = self.settings
-        return self.emulator.num_inputs if rows is None else int(np.isnan(rows[0]).sum())
+        return len(self.emulator.columns.names) if rows is None else int(np.isnan(rows[0]).sum())
 
     def errors_at(self, x: Array) -> tuple[Array, Array]:
         """Observation less mean, and variance without the covariance, [N, P] each."""
