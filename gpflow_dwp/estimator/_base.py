@@ -25,7 +25,7 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.table import Task, split_rows
-from gpflow_dwp.estimator._models import copy_of
+from gpflow_dwp.estimator._models import LINE, check_line, copy_of
 from gpflow_dwp.estimator._numbers import exact_inputs, inputs_to_fit, standardiser_of_seen
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
@@ -42,7 +42,6 @@ from gpflow_dwp.models import (
 from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
 from gpflow_dwp.models.kept_posterior import kept_posterior
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.models.named_kernels import SUMS
 from gpflow_dwp.models.raw_mean import RawMean, set_mean
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
@@ -57,8 +56,6 @@ Index = npt.NDArray[np.int64]
 
 # Of one model, where its kernels are given.
 _NUM_STEPS = 1_000
-# Of which a line is a part.
-_LINE = "AdditiveMatern52"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -187,7 +184,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
                     f"likelihood is not 'gaussian' or 'noise_free', got {self.likelihood!r}."
                 )
             if isinstance(self.mean_function, str):
-                self._check_line()
+                check_line(self.mean_function, self.kernel, self.depth)
             else:
                 targets = standardiser_of_seen(Y - RawMean.check(self.mean_function, X, Y), weights)
                 mean = RawMean.of(self.mean_function, inputs, targets)
@@ -227,18 +224,6 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
-
-    def _check_line(self) -> None:
-        """Refuse a trend by name that is none, or no part of what is asked for."""
-        if self.mean_function != "linear":
-            raise ValueError(
-                f"mean_function must be GPflow's, 'linear' or None, got {self.mean_function!r}."
-            )
-        if self.kernel not in ("auto", *SUMS) or self.depth not in ("auto", 1):
-            raise ValueError(
-                f"kernel must be 'auto' or one of {[*SUMS]}, and depth 'auto' or 1, with "
-                f"mean_function='linear', got {self.kernel!r} and {self.depth!r}."
-            )
 
     def _goes_on(self) -> bool:
         """Whether ``fit`` goes on from the fitted model."""
@@ -283,7 +268,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if row_means is not None or (self.mean_function and self.likelihood == "auto"):
             asked |= {"likelihood": "gaussian", "row_means": row_means}
         if isinstance(self.mean_function, str):
-            asked |= {"depth": 1, "kernel": _LINE if self.kernel == "auto" else self.kernel}
+            asked |= {"depth": 1, "kernel": LINE if self.kernel == "auto" else self.kernel}
         selection = select_model(
             data,
             validation_data=held_out,

@@ -1,13 +1,32 @@
-"""Copies of models."""
+"""Copies of models, and the kernel that has a line."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import tensorflow as tf
 from gpflow.utilities import deepcopy
 
 from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.models.named_kernels import SUMS
 
-__all__ = ["copy_of"]
+__all__ = ["LINE", "check_line", "copy_of"]
+
+LINE = "AdditiveMatern52"
+"""The kernel that is taken where a line is wanted."""
+
+
+def check_line(mean_function: str, kernel: Any, depth: Any) -> None:
+    """Refuse a trend by name that is none, or no part of the model that is asked for."""
+    if mean_function != "linear":
+        raise ValueError(
+            f"mean_function must be GPflow's, 'linear' or None, got {mean_function!r}."
+        )
+    if kernel not in ("auto", *SUMS) or depth not in ("auto", 1):
+        raise ValueError(
+            f"kernel must be 'auto' or one of {[*SUMS]}, and depth 'auto' or 1, with "
+            f"mean_function='linear', got {kernel!r} and {depth!r}."
+        )
 
 
 def copy_of(model: DeepWishartProcess) -> DeepWishartProcess:

@@ -152,7 +152,7 @@ def test_gradients_are_finite_differences_of_predictions(
 
 
 def test_sobol_indices_and_main_effects_of_ishigami(emulator: DeepWishartRegressor) -> None:
-    """Catches indices of other inputs, and intervals without the truth."""
+    """Catches indices of other inputs, intervals without the truth, and parts of what is no sum."""
     found = emulation.sobol_indices(emulator, BOUNDS, num_functions=16)
     for name, truth in (("first", (0.314, 0.442, 0.0)), ("total", (0.558, 0.442, 0.244))):
         np.testing.assert_allclose(getattr(found, name), truth, atol=0.03)
@@ -162,7 +162,7 @@ def test_sobol_indices_and_main_effects_of_ishigami(emulator: DeepWishartRegress
     curve = np.sin(effects.points[0]) * (1.0 + 0.1 * np.pi**4 / 5.0) + 3.5
     np.testing.assert_allclose(effects.mean[0], curve, atol=0.4)
     lower, upper = effects.interval
-    assert (lower <= upper).all()
+    assert (lower <= upper).all() and effects.shares is None
 
 
 def test_intervals_of_main_effects_are_those_of_the_joint_posterior(
@@ -235,11 +235,6 @@ def test_a_linear_trend_goes_on_far_from_all_runs() -> None:
         given = {"mean_function": "linear", **arguments}
         with pytest.raises(ValueError, match="'linear'"):
             DeepWishartRegressor(**given).fit(X, y)
-
-
-def test_shares_are_of_sums_alone(emulator: DeepWishartRegressor) -> None:
-    """Catches parts that are made up for a product."""
-    assert emulation.main_effects(emulator, BOUNDS, resolution=2).shares is None
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
     for each in chain.links:  # whose coarse runs are else not known well enough at the fine ones
         each.model_.output_layer.set_kernel_draws(None)
     np.testing.assert_allclose(chain.predict(few), fine(few), atol=0.05)
-    left_out = emulation.leave_one_out(chain, num_samples=1_024)
+    left_out = emulation.leave_one_out(chain, num_samples=256)
     np.testing.assert_allclose(left_out.observed, fine(few))
     for row in (0, 3):
         mean, std = without(chain, few[row, 0], np.arange(5) != row)
