@@ -47,6 +47,7 @@ class Target(NamedTuple):
         settings: npt.ArrayLike | None = None,
         discrepancy: Kernel | None = None,
     ) -> Target:
+        """Check what is given, as for :func:`gpflow_dwp.emulation.input_posterior`."""
         z = np.atleast_1d(as_real_array("observation", observation, may_miss=True))
         size = emulator.shaped(np.zeros((1, emulator.num_outputs))).size
         rows = None
