@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,14 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["Architecture", "InducingChoice", "InducingInputs", "ModelProtocol", "OutputPosterior"]
+__all__ = [
+    "Architecture",
+    "ArchitectureFields",
+    "InducingChoice",
+    "InducingInputs",
+    "ModelProtocol",
+    "OutputPosterior",
+]
 
 InducingChoice = Literal["subset", "kmeans"]
 """Where inducing inputs start: on random training rows, or on cluster centres."""
@@ -29,6 +36,21 @@ OutputPosterior = Literal["pseudo_targets", "regression", "nearest_neighbours"]
 
 ModelProtocol = Literal["fast", "papers"]
 """Whose choices a model is built with: this package's, or the papers'."""
+
+
+class ArchitectureFields(TypedDict, total=False):
+    """The fields of an :class:`Architecture`, as builders take them by name."""
+
+    num_inducing: int
+    inducing: InducingInputs
+    kernel: str | Kernel | Sequence[str | Kernel]
+    mean_function: MeanFunction | None
+    likelihood: Likelihood | LikelihoodName
+    output: OutputPosterior | None
+    num_samples: int | None
+    jitter: float | None
+    protocol: ModelProtocol
+    seed: int
 
 
 @dataclass(frozen=True, kw_only=True)

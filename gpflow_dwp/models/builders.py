@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from gpflow.kernels import Kernel
@@ -11,7 +11,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.layers import GlobalInducingGramLayer, InverseWishartLayer, WishartLayer
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.models.architecture import Architecture
+from gpflow_dwp.models.architecture import Architecture, ArchitectureFields
 from gpflow_dwp.models.assembly import NOISE_VARIANCE, assemble
 from gpflow_dwp.models.deep_kernel_process import (
     DeepGaussianProcess,
@@ -19,6 +19,9 @@ from gpflow_dwp.models.deep_kernel_process import (
     DeepWishartProcess,
 )
 from gpflow_dwp.validation import check_choice
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "build_deep_gaussian_process",
@@ -38,7 +41,7 @@ def build_deep_wishart_process(
     whiten: bool = False,
     width: int | None = None,
     expected_log_ratio: bool | None = None,
-    **fields: Any,
+    **fields: Unpack[ArchitectureFields],
 ) -> DeepWishartProcess:
     """Build a deep Wishart process (Ober and Aitchison, 2021; Ober, Anson, Milsom and Aitchison,
     2023).
@@ -79,7 +82,7 @@ def build_deep_gaussian_process(
     *,
     width: int | None = None,
     hidden_ard: bool = False,
-    **fields: Any,
+    **fields: Unpack[ArchitectureFields],
 ) -> DeepGaussianProcess:
     """Build the deep Gaussian process with the prior of a deep Wishart process.
 
@@ -113,7 +116,7 @@ def build_deep_inverse_wishart_process(
     depth: int = 3,
     *,
     expected_log_ratio: bool | None = None,
-    **fields: Any,
+    **fields: Unpack[ArchitectureFields],
 ) -> DeepInverseWishartProcess:
     """Build a deep inverse Wishart process.
 
