@@ -29,7 +29,8 @@ from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.files import read_sealed, seal, write_whole
 from gpflow_dwp.models import VariationalModel, load_model, model_summary, save_model
 from gpflow_dwp.optional import list_versions
-from gpflow_dwp.selection import Candidate, Selection, select_model
+from gpflow_dwp.selection import Selection, select_model
+from gpflow_dwp.selection.candidates import Trial
 from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.training.callbacks import SHOWN_OFFSET
 
@@ -218,7 +219,7 @@ def _told(selection: Selection, data: FitData) -> list[str]:
     """A table of candidates, in raw units, and which is chosen."""
     scale = 1.0 if data.target is None else float(data.target.scale[0])
 
-    def row(each: Candidate) -> dict[str, object]:
+    def row(each: Trial) -> dict[str, object]:
         density, crps = each.loo or (None, None)
         return {
             **{name: getattr(each, name) for name in ("depth", "kernel", "likelihood", "width")},

@@ -39,11 +39,12 @@ from gpflow_dwp.models import (
     model_from_bytes,
     model_to_bytes,
 )
-from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
+from gpflow_dwp.models.architecture import Architecture, InducingChoice, OutputPosterior
 from gpflow_dwp.models.kept_posterior import kept_posterior
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.raw_mean import RawMean, set_mean
 from gpflow_dwp.selection import Candidate, select_model
+from gpflow_dwp.selection.candidates import Trial
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
 from gpflow_dwp.selection.observations import recorded_steps
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
@@ -80,6 +81,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
     effort: Effort = "default"
     width: int | None = None
     kernel: str | Kernel | Sequence[str | Kernel] = "auto"
+    candidates: Sequence[Candidate] | None = None
     mean_function: MeanFunction | Literal["linear"] | None = None
     num_inducing: int | Auto = "auto"
     inducing: InducingChoice = "subset"
@@ -208,7 +210,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             model = copy_of(self.model_)  # Training that fails leaves the old one as it is.
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
-        elif isinstance(self.kernel, str):
+        elif isinstance(self.kernel, str) or self.candidates is not None:
             model, history = self._select(data, held_out, likelihood, seed, row_means)
         else:
             model = self._build(data, self.kernel, likelihood or row_means, seed)
@@ -277,7 +279,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             progress=bool(self.verbose),
             **asked,
         )
-        self.candidates_: tuple[Candidate, ...] = selection.candidates
+        self.candidates_: tuple[Trial, ...] = selection.candidates
         self.reason_: str = selection.reason
         return selection.model, selection.history
 
@@ -307,14 +309,14 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
                 f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
             )
         named = "gaussian" if self.likelihood == "auto" else self.likelihood
-        output = self.output
+        output, asked = self.output, self.num_inducing
         if output is None and self.batch_size is not None:
             output = "pseudo_targets"
         return build_deep_wishart_process(
             data,
             len(kernel) if depth == "auto" else depth,
             output=output,
-            num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
+            num_inducing=Architecture.num_inducing if asked == "auto" else asked,
             kernel=[copy.deepcopy(each) for each in kernel],
             likelihood=likelihood or named,
             seed=seed,

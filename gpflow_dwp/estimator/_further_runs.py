@@ -64,7 +64,7 @@ def take_in(
     if noise_std is not None:
         noise_std = np.concatenate([estimator._noise_std, noise_std])
     are_new = isinstance(estimator.model_.likelihood, RowMeansGaussian)
-    are_new |= estimator.mean_function is not None
+    are_new |= estimator.mean_function is not None or estimator.candidates is not None
     are_new |= not isinstance(estimator.model_.output_layer, RegressionGPLayer)
     if are_new or any(
         _outgrown(unit, values, weights) for unit, values in zip(units, rows, strict=True)

@@ -15,6 +15,7 @@ import numpy as np
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
+from gpflow_dwp import layers
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
@@ -23,7 +24,7 @@ from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import pack, unpack, write_whole
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
 from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
-from gpflow_dwp.selection.candidates import Candidate, LeaveOneOut
+from gpflow_dwp.selection.candidates import Candidate, LeaveOneOut, Trial
 from gpflow_dwp.training import TrainingHistory
 
 if TYPE_CHECKING:
@@ -36,8 +37,18 @@ _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
 
 _RECORDS: dict[str, Any] = {
     each.__name__: each
-    for each in (Candidate, ColumnEncoder, Columns, LeaveOneOut, Standardiser, TrainingHistory)
+    for each in (
+        Candidate,
+        ColumnEncoder,
+        Columns,
+        LeaveOneOut,
+        Standardiser,
+        TrainingHistory,
+        Trial,
+    )
 }
+
+_LAYERS: list[type] = [getattr(layers, name) for name in layers.__all__]
 
 
 class SavedWhole:
@@ -88,6 +99,8 @@ class SavedWhole:
             if isinstance(value, list | tuple):
                 items = [described(each) for each in value]
                 return {"tuple": items} if isinstance(value, tuple) else items
+            if isinstance(value, type) and issubclass(value, layers.GramLayer):
+                return {"layer": value.__name__}
             is_part = isinstance(value, Kernel | MeanFunction)
             return {"part": to_config(value)} if is_part else to_config(value)
 
@@ -105,12 +118,13 @@ class SavedWhole:
         executed. What one version of the package has written later ones read.
 
         :param path: The file.
-        :param custom_classes: Classes of your own that its kernels are made of.
+        :param custom_classes: Classes of your own that its kernels and layers are made of.
         :return: An estimator with the same arguments and attributes: its predictions are identical.
         :raises SavedModelError: If the file is missing, foreign or damaged, was written by another
             format, holds an estimator of another class, or names classes that are not known.
         """
         classes = _classes()
+        named = {each.__name__: each for each in (*_LAYERS, *custom_classes)}
 
         def built(described: Any) -> Any:
             if isinstance(described, list):
@@ -121,6 +135,8 @@ class SavedWhole:
                 return model_from_bytes(files[described["model"]], custom_classes=custom_classes)
             if "part" in described:
                 return from_config(described["part"], custom_classes)
+            if "layer" in described:
+                return named[described["layer"]]
             if "array" in described:
                 array = arrays[described["array"]]
                 return array.astype(object) if described["are_objects"] else array
@@ -131,6 +147,8 @@ class SavedWhole:
                 return tuple(built(described["tuple"]))
             name = described["class"]
             fields = {each: built(value) for each, value in described["fields"].items()}
+            if name == "Candidate" and "loo" in fields:  # as earlier versions called it
+                return Trial(**fields)
             if name in _RECORDS:
                 return _RECORDS[name](**fields)
             estimator: Any = object.__new__(classes[name])

@@ -62,6 +62,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
     :param width: Degrees of freedom of every Wishart layer.
     :param kernel: A name, or "auto"; or a GPflow kernel, of which every layer gets a copy, or
         ``depth`` names and kernels: these act on standardised inputs and stay as they are.
+    :param candidates: Models to try in place of the usual ones, with depth and kernel "auto": see
+        :class:`gpflow_dwp.selection.Candidate`.
     :param mean_function: GPflow's, from raw inputs (E numbers, categories as indicators) to raw
         outputs, [N, Q]: a trend, which stays as it is, under Gaussian noise or none. Or "linear":
         a line that is estimated, with its uncertainty, in a single layer. Its slopes, by

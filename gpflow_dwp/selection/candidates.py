@@ -2,12 +2,64 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, get_args
 
-from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.layers import GramLayer
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
+from gpflow_dwp.models import KERNELS, DeepWishartProcess
 from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["Candidate", "LeaveOneOut", "Selection"]
+__all__ = ["SINGLE", "Candidate", "LeaveOneOut", "Selection", "Trial"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A model to try.
+
+    :param depth: GP layers of the equivalent deep GP.
+    :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers, or a name for each,
+        bottom first; None for that of the best single layer.
+    :param width: Degrees of freedom of every Wishart layer, ν; None for what is asked for of all.
+    :param posterior: Posterior family of every Wishart layer; None for what is asked for of all.
+    :param layer: Called with each Wishart layer, for the one to stand in its place, such as
+        :class:`gpflow_dwp.layers.SkipLayer`; None for the layer itself.
+    :raises ValueError: If a field is not one of its choices, or not a positive integer.
+    """
+
+    depth: int = 2
+    kernel: str | Sequence[str] | None = None
+    width: int | None = None
+    posterior: PosteriorFamily | None = None
+    layer: Callable[[GramLayer], GramLayer] | None = None
+
+    def __post_init__(self) -> None:
+        check_integers(depth=self.depth)
+        if self.width is not None:
+            check_integers(width=self.width)
+        for name in self.kernels:
+            check_choice(KERNELS, kernel=name)
+        if len(self.kernels) not in (0, self.depth):
+            raise ValueError(
+                f"kernel must be {self.depth} names, one a layer, got {len(self.kernels)}."
+            )
+        if self.posterior is not None:
+            check_choice(get_args(PosteriorFamily), posterior=self.posterior)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the layers' kernels, bottom first; none where no kernel is given."""
+        return (
+            (self.kernel,) * self.depth
+            if isinstance(self.kernel, str)
+            else tuple(self.kernel or ())
+        )
+
+
+SINGLE = Candidate(depth=1)
+"""The best single layer."""
 
 
 class LeaveOneOut(NamedTuple):
@@ -22,8 +74,8 @@ class LeaveOneOut(NamedTuple):
     crps: float
 
 
-class Candidate(NamedTuple):
-    """A model that was tried.
+class Trial(NamedTuple):
+    """A model that was tried, and its scores.
 
     :param depth: GP layers of the equivalent deep GP.
     :param kernel: Name of the layers' kernels; "SeparateIndependent" where each output has its own.
@@ -54,13 +106,13 @@ class Selection(NamedTuple):
     :param history: The trace of its training. Of a regression with a single layer it is what
         L-BFGS maximised, at each iteration and all in the data's term: the bound, with the log
         density of the parameters' priors.
-    :param best: The candidate that the model is.
+    :param best: The one that the model is.
     :param candidates: All that were tried, in their order.
     :param reason: One sentence that says why.
     """
 
     model: DeepWishartProcess
     history: TrainingHistory
-    best: Candidate
-    candidates: tuple[Candidate, ...]
+    best: Trial
+    candidates: tuple[Trial, ...]
     reason: str

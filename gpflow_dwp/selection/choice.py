@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from gpflow.likelihoods import Gaussian, Likelihood
 
@@ -13,9 +14,10 @@ from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS
 from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.selection.candidates import Candidate
+from gpflow_dwp.validation import check_choice, check_instance, check_integers
 
-__all__ = ["CANDIDATE_KERNELS", "OF_MODELS", "Auto", "Choice", "Effort", "is_auto"]
+__all__ = ["CANDIDATE_KERNELS", "OF_MODELS", "Auto", "Choice", "ChoiceFields", "Effort", "is_auto"]
 
 Auto = Literal["auto"]
 """What leaves a choice to the scores."""
@@ -26,8 +28,31 @@ Effort = Literal["quick", "default", "thorough"]
 CANDIDATE_KERNELS = ("SquaredExponential", "Matern52", "Matern32")
 """Kernels that are tried where none is asked for."""
 
+_DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
+
 OF_MODELS = ("posterior", "whiten", "width", "inducing", "num_samples")
 """What builders call by the same names, and no choice changes."""
+
+
+class ChoiceFields(TypedDict, total=False):
+    """The fields of a :class:`Choice`, as :func:`select_model` takes them by name."""
+
+    depth: int | Auto
+    kernel: str | Auto
+    candidates: Sequence[Candidate] | None
+    likelihood: Likelihood | LikelihoodName | Auto
+    row_means: RowMeansGaussian | None
+    effort: Effort
+    num_inducing: int | Auto
+    posterior: PosteriorFamily
+    whiten: bool
+    width: int | None
+    output: OutputPosterior | None
+    inducing: InducingInputs
+    num_steps: int | None
+    batch_size: int | None
+    num_samples: int
+    patience: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +67,9 @@ class Choice:
         sum of functions of single inputs (:func:`gpflow_dwp.kernels.additive_kernel`), and
         without noise a separable Matérn 5/2 in a single layer, or the first of them for a
         likelihood that is given. Of several outputs each may have one of its own.
+    :param candidates: Models to try in place of the usual ones; then depth and kernel stay "auto".
+        Single layers among them are fitted first, deep ones start from a single layer of their
+        kernel and are trained side by side, as the usual ones are.
     :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
     :param row_means: Gaussian noise of rows that are means, or whose noise is known, of one output;
@@ -72,6 +100,7 @@ class Choice:
 
     depth: int | Auto = "auto"
     kernel: str | Auto = "auto"
+    candidates: Sequence[Candidate] | None = None
     likelihood: Likelihood | LikelihoodName | Auto = "auto"
     row_means: RowMeansGaussian | None = None
     effort: Effort = "default"
@@ -87,6 +116,14 @@ class Choice:
     patience: int = 10
 
     def __post_init__(self) -> None:
+        if self.candidates is not None:
+            for each in self.candidates:
+                check_instance(Candidate, candidates=each)
+            if not (self.candidates and is_auto(self.depth) and is_auto(self.kernel)):
+                raise ValueError(
+                    'candidates must be one or more, with depth="auto" and kernel="auto", got '
+                    f"{len(self.candidates)}, with depth={self.depth!r} and kernel={self.kernel!r}."
+                )
         counts = {
             name: getattr(self, name)
             for name in ("depth", "num_inducing", "num_steps", "batch_size")
@@ -103,6 +140,13 @@ class Choice:
                 '"noise_free", got an object.'
             )
         check_choice(get_args(Effort), effort=self.effort)
+
+    @property
+    def depths(self) -> Sequence[int]:
+        """What is tried, in ascending order."""
+        if self.candidates is not None:
+            return sorted({each.depth for each in self.candidates})
+        return range(1, _DEEPEST[self.effort] + 1) if is_auto(self.depth) else [int(self.depth)]
 
     @property
     def most_iterations(self) -> int:

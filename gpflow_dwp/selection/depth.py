@@ -12,6 +12,7 @@ from gpflow.utilities import multiple_assign, read_values
 
 from gpflow_dwp.exceptions import CholeskyError, CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.starts import Start
@@ -19,7 +20,7 @@ from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import Callback, TrainingHistory, TrainingProgress
 from gpflow_dwp.training.early_stopping import LOOKS
 
-__all__ = ["Trial", "deep_trials", "halve"]
+__all__ = ["Training", "deep_candidates", "halve", "training_of"]
 
 # Degrees of freedom of a Wishart layer: the number of inputs, and so many where that is less, as a
 # layer needs room to bend, or in place of more, among which few rows cannot choose.
@@ -47,28 +48,27 @@ _DRAWS = 40
 
 
 @dataclasses.dataclass
-class Trial:
+class Training:
     """A deep model in training.
 
+    :param candidate: What it is.
     :param start: The single layer that it starts from.
-    :param width: Degrees of freedom, ν; None for the number of inputs.
     :param model: The model, at the best values that were met.
     :param scores: Leave-one-out scores of its rows.
     :param histories: Of its training, one for each stage.
     :param seconds: That it took.
     """
 
+    candidate: Candidate
     start: Start
-    depth: int
-    width: int | None
     model: DeepWishartProcess
     scores: RowScores
-    histories: list[TrainingHistory]
-    seconds: float
+    histories: list[TrainingHistory] = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
 
     @property
     def log_density(self) -> float:
-        """What trials are compared by."""
+        """What models in training are compared by."""
         return float(self.scores.log_density.mean()) if self.scores.is_sane else -np.inf
 
     @property
@@ -80,23 +80,28 @@ class Trial:
         return first
 
 
-def deep_trials(
-    trainer: Trainer,
-    plain: Sequence[Start],
-    depth: int,
-    kernels: Sequence[str] | None = None,
-    *,
-    is_asked_for: bool = False,
-) -> list[Trial]:
-    """Build the candidates of a depth, without warp and with Gaussian noise.
+def training_of(trainer: Trainer, candidate: Candidate, plain: Sequence[Start]) -> Training:
+    """Begin to train a candidate, from the single layer that has its kernel, or the best one.
 
     :param plain: Fitted single layers, best first.
-    :param kernels: Those to try; None for what suits the number of rows.
+    """
+    names = candidate.kernels[:1] or [plain[0].name]
+    start = next(start for start in plain if start.name in names)
+    nothing = RowScores.none(len(trainer.X))
+    return Training(candidate, start, trainer.build(start, candidate), nothing)
+
+
+def deep_candidates(
+    trainer: Trainer, plain: Sequence[Start], depth: int, *, is_asked_for: bool
+) -> list[Candidate]:
+    """What is tried of a depth where no list of candidates is given.
+
+    :param plain: Fitted single layers, best first.
     :param is_asked_for: Whether there is nothing to choose, so that a single ν is taken.
     """
     num_data, num_inputs = trainer.X.shape
-    chosen = [start for start in plain if kernels is None or start.name in kernels]
-    if kernels is None:
+    chosen = plain
+    if len({start.name for start in plain}) > 1:
         best, base = plain[0], plain[0].name.removeprefix("Additive")
         chosen = [start for start in chosen if start.name in _DEEP_KERNELS]
         if base != best.name:  # A sum is for the first layer where it is ahead.
@@ -104,27 +109,25 @@ def deep_trials(
         chosen = chosen or [best]
         if num_data > _FEW_ROWS:
             chosen = chosen[:1]
-    by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
     widths: list[int | None] = [trainer.choice.width]
     if widths == [None] and num_inputs >= _ROOM:
         widths = [_ROOM]
     elif widths == [None] and not is_asked_for:
         widths = [None, _ROOM]
-    nothing = RowScores.none(num_data)
     return [
-        Trial(start, depth, width, trainer.build(start, depth, width), nothing, [], 0.0)
-        for start in by_name.values()
+        Candidate(depth=depth, kernel=name, width=width)
+        for name in dict.fromkeys(start.name for start in chosen)
         for width in widths
     ]
 
 
 def halve(
     trainer: Trainer,
-    trials: list[Trial],
+    trainings: list[Training],
     single: RowScores | None,
     num_steps: int,
     plain: float = np.inf,
-) -> Trial | None:
+) -> Training | None:
     """Train candidates in stages, keep the better ones of each, and return the last.
 
     :param single: Scores of the best single layer, of all rows: candidates that are far below it
@@ -133,34 +136,34 @@ def halve(
     :param plain: Mean log density of the best single layer without a warp.
     :return: None where no candidate is left.
     """
-    only_one = single is None and len(trials) == 1
+    only_one = single is None and len(trainings) == 1
     for stage, (share, most) in enumerate(_ONE_STAGE if only_one else _STAGES):
         if not (stage == 1 and len(trainer.X) <= _FEW_ROWS):
-            trials = sorted(trials, key=lambda trial: -trial.log_density)[:most]
+            trainings = sorted(trainings, key=lambda training: -training.log_density)[:most]
         reaches = _REACH_OF_FEW if len(trainer.X) <= _FEW_ROWS else _REACH
         reach = reaches[min(stage, len(reaches) - 1)]
         may_follow = stage == 0 and len(trainer.X) <= _ROWS_IN_REACH
         if may_follow:
             reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
         kept = []
-        for trial in trials:
+        for training in trainings:
             pace = None
             if stage == 0 and single is not None and len(trainer.X) > _FEW_ROWS:
                 pace = _Pace(trainer, single, reach)
             num_stage = max(1, round(share * num_steps))
             annealing = 0.0 if stage else _ANNEALING_OF_ONE if only_one else None
-            _train(trainer, trial, num_stage, [] if pace is None else [pace], annealing)
+            _train(trainer, training, num_stage, [] if pace is None else [pace], annealing)
             near = reach
-            if may_follow and trial.log_density > plain:
+            if may_follow and training.log_density > plain:
                 near = max(reach, _NATS_AHEAD_OF_PLAIN * len(trainer.X))
-            is_near = single is None or _in_reach(trial.scores, single, near)
-            is_stuck = pace is not None and pace.has_ended_behind(trial.scores)
-            if np.isfinite(trial.log_density) and is_near and not is_stuck:
-                kept.append(trial)
-        trials = kept
-        if not trials:
+            is_near = single is None or _in_reach(training.scores, single, near)
+            is_stuck = pace is not None and pace.has_ended_behind(training.scores)
+            if np.isfinite(training.log_density) and is_near and not is_stuck:
+                kept.append(training)
+        trainings = kept
+        if not trainings:
             return None
-    return max(trials, key=lambda trial: trial.log_density)
+    return max(trainings, key=lambda training: training.log_density)
 
 
 def _in_reach(scores: RowScores, single: RowScores, reach: float) -> bool:
@@ -208,31 +211,31 @@ def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:
 
 def _train(
     trainer: Trainer,
-    trial: Trial,
+    training: Training,
     num_steps: int,
     callbacks: Sequence[Callback],
     annealing: float | None,
 ) -> None:
     """Take steps, and go back to where they began if they made it worse."""
-    began, before = time.perf_counter(), read_values(trial.model)
+    began, before = time.perf_counter(), read_values(training.model)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CollapseWarning)  # it may not be kept
             history = trainer.take_steps(
-                trial.model,
+                training.model,
                 num_steps,
                 annealing=annealing,
-                seed=len(trial.histories),
+                seed=len(training.histories),
                 callbacks=callbacks,
             )
-        scores = _scores(trainer, trial.model)
+        scores = _scores(trainer, training.model)
     except (CholeskyError, NonFiniteBoundError, np.linalg.LinAlgError, ValueError):
         scores = None
     if scores is not None and (
-        not trial.histories or scores.log_density.mean() >= trial.log_density
+        not training.histories or scores.log_density.mean() >= training.log_density
     ):
-        trial.scores = scores
-        trial.histories.append(history)
+        training.scores = scores
+        training.histories.append(history)
     else:
-        multiple_assign(trial.model, before)
-    trial.seconds += time.perf_counter() - began
+        multiple_assign(training.model, before)
+    training.seconds += time.perf_counter() - began

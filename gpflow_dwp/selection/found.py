@@ -8,7 +8,7 @@ import numpy as np
 
 from gpflow_dwp.evaluation.pareto_smoothing import MOST_K
 from gpflow_dwp.models import DeepWishartProcess
-from gpflow_dwp.selection.candidates import Candidate
+from gpflow_dwp.selection.candidates import Candidate, Trial
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.starts import Start
 from gpflow_dwp.training import TrainingHistory
@@ -22,9 +22,10 @@ class Found:
 
     model: DeepWishartProcess
     history: TrainingHistory
-    candidate: Candidate
+    trial: Trial
     scores: RowScores | None
     start: Start
+    candidate: Candidate
 
     @property
     def row_scores(self) -> RowScores:

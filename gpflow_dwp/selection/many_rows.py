@@ -18,7 +18,7 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
-from gpflow_dwp.selection.candidates import Selection
+from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import (
     leave_one_out,
@@ -72,7 +72,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     of_few = few.of_numbers()
     given = dataclasses.replace(choice, batch_size=None, output="regression")
     many = _Many(dataclasses.replace(trainer, choice=given), few, some, rows)
-    if choice.depth not in (1, "auto"):
+    if 1 not in choice.depths:
         return many.selection(many.deep(trainer), of_few.reason)
     single = many.single()
     if few.best is few.single:
@@ -129,7 +129,7 @@ class _Many:
         best = None
         for start, num_inducing, num_neighbours in sizes:
             choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)
-            model = dataclasses.replace(trainer, choice=choice).build(start, 1)
+            model = dataclasses.replace(trainer, choice=choice).build(start, SINGLE)
             model.output_layer.num_neighbours = num_neighbours
             try:
                 scores = self._scores(model)
@@ -158,10 +158,10 @@ class _Many:
         return found.start._replace(
             kernel=layer.kernel,
             likelihood=likelihood,
-            elbo=found.candidate.elbo,
+            elbo=found.trial.elbo,
             precisions=precisions,
             trace=None,
-            num_data=found.candidate.num_data,
+            num_data=found.trial.num_data,
         )
 
     def deep(self, trainer: Trainer) -> Found:
@@ -175,8 +175,7 @@ class _Many:
         best = self._conditioned(found)
         if trainer.choice.batch_size is None or is_noise_free(found.start.likelihood):
             return best
-        depth = len(found.model.layers)
-        trained = Search(trainer, self.few.candidates).trained(found.start, depth)
+        trained = Search(trainer, self.few.trials).trained(found.start, found.candidate)
         other = best if trained is None else self._conditioned(trained)
         is_ahead = other.row_scores.mean.log_density > best.row_scores.mean.log_density
         return other if is_ahead and other.row_scores.is_sane else best
@@ -211,7 +210,7 @@ class _Many:
                 break
             best, kept = scores, np.maximum(share * learned, floor)
         _set_noise(model, kept)
-        return self._kept(model, found.history, found.start, best, began)
+        return self._kept(model, found.history, found.start, best, began, found.candidate)
 
     def heteroskedastic(self, trainer: Trainer) -> Found:
         """A single layer whose noise is a function of the inputs, with learned pseudo-targets.
@@ -220,7 +219,7 @@ class _Many:
         """
         began = time.perf_counter()
         start = trainer.heteroskedastic(self.few.plain[0])
-        found = Search(trainer).trained(start, 1)
+        found = Search(trainer).trained(start, SINGLE)
         if found is None:
             raise CholeskyError("Heteroskedastic noise could not be fitted.")
         X, Y = trainer.X[self.rows], trainer.Y[self.rows]
@@ -244,9 +243,10 @@ class _Many:
         start: Start,
         scores: RowScores,
         began: float,
+        candidate: Candidate = SINGLE,
     ) -> Found:
         seconds = time.perf_counter() - began
-        return self.few.kept(model, history, start, scores, seconds, self.trainer)
+        return self.few.kept(model, history, start, scores, seconds, candidate, self.trainer)
 
 
 def _set_noise(model: DeepWishartProcess, variance: Array) -> None:

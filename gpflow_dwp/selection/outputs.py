@@ -21,6 +21,7 @@ from gpflow_dwp.likelihoods.named import (
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess
 from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
+from gpflow_dwp.selection.candidates import SINGLE
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start
@@ -58,7 +59,7 @@ def model_of_outputs(
     :param shared: The best one of all likelihoods.
     """
     start = _start(trainer, plain, shared)
-    model, weights = trainer.build(start, 1), trainer.weights_of_kernels
+    model, weights = trainer.build(start, SINGLE), trainer.weights_of_kernels
     counts = ~np.isnan(trainer.Y)
     if weights is not None:
         counts &= weights[:, None] > 0.0

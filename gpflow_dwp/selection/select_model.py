@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from gpflow.base import RegressionData
@@ -12,8 +12,8 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.data_checks import check_data
-from gpflow_dwp.selection.candidates import Selection
-from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
+from gpflow_dwp.selection.candidates import Candidate, Selection
+from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, ChoiceFields, is_auto
 from gpflow_dwp.selection.many_rows import choose_from_many
 from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
@@ -21,6 +21,9 @@ from gpflow_dwp.selection.starts import Start, initial_kernel
 from gpflow_dwp.selection.trainer import EXACT_ROWS, Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import as_weighted, check_arrays, check_weights
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["select_model"]
 
@@ -31,7 +34,7 @@ def select_model(
     validation_data: RegressionData | None = None,
     seed: int = 0,
     progress: bool = True,
-    **fields: Any,
+    **fields: Unpack[ChoiceFields],
 ) -> Selection:
     """Fit models of several kernels, likelihoods and depths, and keep the one that predicts best.
 
@@ -123,9 +126,13 @@ def select_model(
     trainer = Trainer(X, Y, weights, steps, choice, seed, progress, validation_data)
     search = Search(trainer)
     if given is not None:
-        name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
-        start = Start(name, initial_kernel(name, X.shape[1], variance=10.0), given)
-        return search.by_bound(start)
+
+        def start_of(candidate: Candidate) -> Start:
+            name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
+            name = candidate.kernels[0] if candidate.kernels else name
+            return Start(name, initial_kernel(name, X.shape[1], variance=10.0), given)
+
+        return search.by_bound(start_of)
     return choose_from_many(trainer) if are_many else search.of_numbers()
 
 

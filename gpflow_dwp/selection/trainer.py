@@ -21,6 +21,7 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.named_kernels import make_kernels
+from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.deepening import make_nearly_linear, start_at
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
@@ -29,7 +30,7 @@ from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noi
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 
-__all__ = ["EXACT_ROWS", "Trainer", "deepened", "rows_of_batches"]
+__all__ = ["EXACT_ROWS", "Trainer", "rows_of_batches"]
 
 # Above so many rows, inference in a single layer is sparse, with this product of rows and squared
 # inducing points.
@@ -82,15 +83,11 @@ class Trainer:
         """Whether observations are missing."""
         return bool(np.isnan(self.Y).any())
 
-    def build(self, start: Start, depth: int, width: int | None = None) -> DeepWishartProcess:
-        """Build a model of some depth with the kernel and likelihood of a single layer.
-
-        :param width: Degrees of freedom; None for what was chosen.
-        """
-        num_data, num_inputs = self.X.shape
-        kernels = make_kernels(
-            [start.make_kernel(), *[start.name] * (depth - 1)], depth, num_inputs
-        )
+    def build(self, start: Start, candidate: Candidate) -> DeepWishartProcess:
+        """Build a model with the first kernel and the likelihood of a single layer."""
+        (num_data, num_inputs), depth = self.X.shape, candidate.depth
+        above = candidate.kernels[1:] or [start.name] * (depth - 1)
+        kernels = make_kernels([start.make_kernel(), *above], depth, num_inputs)
         parts = parts_of(kernels[0])
         if depth > 1:  # The scale of the functions is that of the last layer.
             scale = parts[0].variance
@@ -116,8 +113,8 @@ class Trainer:
         if depth > 1 and start.is_gaussian and likelihood.variance.trainable:
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
         of_models = self.choice.of_models
-        if width is not None:
-            of_models["width"] = width
+        of_models["width"] = candidate.width or self.choice.width
+        of_models["posterior"] = candidate.posterior or self.choice.posterior
         jitter = None
         if output == "regression" and depth == 1:
             jitter = single_layer_jitter(likelihood)
@@ -135,6 +132,19 @@ class Trainer:
         layer = model.output_layer
         if isinstance(layer, RegressionGPLayer) and layer.precisions is not None:
             layer.precisions.assign(start.precisions)
+        if candidate.layer is None:
+            return model
+        layers = [*map(candidate.layer, model.hidden_layers), layer]
+        points = model.inducing_variable
+        return DeepWishartProcess(layers, likelihood, points, num_data, model.num_samples)
+
+    def deepened(
+        self, start: Start, candidate: Candidate, shallower: DeepWishartProcess
+    ) -> DeepWishartProcess:
+        """Build a model that is a layer deeper than a trained one, and start where that ended."""
+        model = self.build(start, candidate)
+        if shallower.hidden_layers:
+            start_at(model, shallower)
         return model
 
     def heteroskedastic(self, start: Start) -> Start:
@@ -249,15 +259,6 @@ class Trainer:
         if self.choice.batch_size is None or not start.is_of_numbers:
             return least
         return min(num_data, _INDUCING_OF_BATCHES)
-
-
-def deepened(trainer: Trainer, start: Start, shallower: DeepWishartProcess) -> DeepWishartProcess:
-    """Build a model that is a layer deeper than a trained one, and start where that ended."""
-    hidden = shallower.hidden_layers
-    model = trainer.build(start, len(shallower.layers) + 1, hidden[0].df if hidden else None)
-    if hidden:
-        start_at(model, shallower)
-    return model
 
 
 def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
