@@ -211,7 +211,7 @@ def _choose(data: FitData, options: FitOptions) -> _Trained:
         told,
         candidates=selection.candidates,
         tried=told[0],
-        reason=selection.reason,
+        reason=told[-1],
     )
 
 
@@ -235,7 +235,7 @@ def _told(selection: Selection, data: FitData) -> list[str]:
     return [
         tabulate([row(each) for each in selection.candidates], headers="keys", floatfmt=".4g"),
         f"Chosen: depth {best.depth}, {best.kernel}, {best.likelihood}.",
-        str(selection.reason),
+        selection.told(None if data.target is None else scale),
     ]
 
 

@@ -45,8 +45,9 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.raw_mean import RawMean, set_mean
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.candidates import Trial
-from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
+from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice
 from gpflow_dwp.selection.observations import recorded_steps
+from gpflow_dwp.selection.policy import Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights

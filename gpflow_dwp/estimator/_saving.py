@@ -24,7 +24,8 @@ from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import pack, unpack, write_whole
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
 from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
-from gpflow_dwp.selection.candidates import Candidate, LeaveOneOut, Trial
+from gpflow_dwp.selection.candidates import Candidate, Trial
+from gpflow_dwp.selection.scores import LeaveOneOut
 from gpflow_dwp.training import TrainingHistory
 
 if TYPE_CHECKING:

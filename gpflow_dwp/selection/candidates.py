@@ -9,10 +9,12 @@ from typing import NamedTuple, get_args
 from gpflow_dwp.layers import GramLayer
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.models import KERNELS, DeepWishartProcess
+from gpflow_dwp.selection.comparison import Comparison
+from gpflow_dwp.selection.scores import LeaveOneOut
 from gpflow_dwp.training import TrainingHistory
 from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["SINGLE", "Candidate", "LeaveOneOut", "Selection", "Trial"]
+__all__ = ["SINGLE", "Candidate", "Selection", "Trial"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,18 +64,6 @@ SINGLE = Candidate(depth=1)
 """The best single layer."""
 
 
-class LeaveOneOut(NamedTuple):
-    """Scores of what a model predicts of each row from all others.
-
-    :param log_density: Mean log density, per unit of the observations; of those that are recorded
-        to a step that of their cells.
-    :param crps: Mean continuous ranked probability score, in the unit of the observations.
-    """
-
-    log_density: float
-    crps: float
-
-
 class Trial(NamedTuple):
     """A model that was tried, and its scores.
 
@@ -108,11 +98,24 @@ class Selection(NamedTuple):
         density of the parameters' priors.
     :param best: The one that the model is.
     :param candidates: All that were tried, in their order.
-    :param reason: One sentence that says why.
+    :param reasons: Why: comparisons, and sentences.
     """
 
     model: DeepWishartProcess
     history: TrainingHistory
     best: Trial
     candidates: tuple[Trial, ...]
-    reason: str
+    reasons: tuple[str | Comparison, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why, in words; scores are in the model's units."""
+        return self.told()
+
+    def told(self, scale: float | None = None) -> str:
+        """Why, in words.
+
+        :param scale: As for :meth:`Comparison.sentence`.
+        """
+        reasons = (each if isinstance(each, str) else each.sentence(scale) for each in self.reasons)
+        return " ".join(reasons)

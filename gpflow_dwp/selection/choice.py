@@ -14,21 +14,18 @@ from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS
 from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate
+from gpflow_dwp.selection.policy import Effort
 from gpflow_dwp.validation import check_choice, check_instance, check_integers
 
-__all__ = ["CANDIDATE_KERNELS", "OF_MODELS", "Auto", "Choice", "ChoiceFields", "Effort", "is_auto"]
+__all__ = ["CANDIDATE_KERNELS", "OF_MODELS", "Auto", "Choice", "ChoiceFields", "is_auto"]
 
 Auto = Literal["auto"]
 """What leaves a choice to the scores."""
 
-Effort = Literal["quick", "default", "thorough"]
-"""How much is tried: a single layer; depth 2 as well; more steps and depth 3, too."""
-
 CANDIDATE_KERNELS = ("SquaredExponential", "Matern52", "Matern32")
 """Kernels that are tried where none is asked for."""
-
-_DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
 
 OF_MODELS = ("posterior", "whiten", "width", "inducing", "num_samples")
 """What builders call by the same names, and no choice changes."""
@@ -146,7 +143,8 @@ class Choice:
         """What is tried, in ascending order."""
         if self.candidates is not None:
             return sorted({each.depth for each in self.candidates})
-        return range(1, _DEEPEST[self.effort] + 1) if is_auto(self.depth) else [int(self.depth)]
+        deepest = policy.DEEPEST[self.effort]
+        return range(1, deepest + 1) if is_auto(self.depth) else [int(self.depth)]
 
     @property
     def most_iterations(self) -> int:

@@ -12,6 +12,7 @@ from gpflow.utilities import multiple_assign, read_values
 
 from gpflow_dwp.exceptions import CholeskyError, CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.scores import RowScores
@@ -22,28 +23,10 @@ from gpflow_dwp.training.early_stopping import LOOKS
 
 __all__ = ["Training", "deep_candidates", "halve", "training_of"]
 
-# Degrees of freedom of a Wishart layer: the number of inputs, and so many where that is less, as a
-# layer needs room to bend, or in place of more, among which few rows cannot choose.
-_ROOM = 5
-# With more rows than this, one kernel is tried, the better one of a single layer, and weak
-# candidates are dropped sooner.
-_FEW_ROWS = 120
 _DEEP_KERNELS = ("SquaredExponential", "Matern52")
-# Shares of the steps that each candidate, the best two, or all of few rows, and the best one take.
-_STAGES = ((0.13, None), (0.33, 2), (0.54, 1))
 _ONE_STAGE = ((1.0, None),)
-# The share of the steps of one stage in which log ratios are annealed: with less, ridges that few
-# rows show are found on fewer designs.
-_ANNEALING_OF_ONE = 0.5
-# After each stage candidates go on whose log density of all rows is not less than the best single
-# layer's by more than so many nats: the later steps of those that win gain tens. Up to so many
-# rows it is so many nats for each, after the first stage, and more if the best single layer has a
-# warp or tails and the candidate is ahead of the best one without.
-_REACH = (20.0, 0.0)
-_REACH_OF_FEW = (20.0, 10.0)
-_NATS_OF_A_ROW, _NATS_AHEAD_OF_PLAIN, _ROWS_IN_REACH = 0.2, 1.0, 250
-# What is no further ahead then, nor by so much in CRPS, and has gained less in half a stage, ends.
-_NATS_OF_HALF_A_STAGE, _LESS = 2.0, 0.98
+# What is behind by CRPS by less than this share is ahead.
+_LESS = 0.98
 _DRAWS = 40
 
 
@@ -107,13 +90,13 @@ def deep_candidates(
         if base != best.name:  # A sum is for the first layer where it is ahead.
             chosen = [best, *(start for start in chosen if start.name != base)]
         chosen = chosen or [best]
-        if num_data > _FEW_ROWS:
+        if num_data > policy.FEW_ROWS:
             chosen = chosen[:1]
     widths: list[int | None] = [trainer.choice.width]
-    if widths == [None] and num_inputs >= _ROOM:
-        widths = [_ROOM]
+    if widths == [None] and num_inputs >= policy.ROOM:
+        widths = [policy.ROOM]
     elif widths == [None] and not is_asked_for:
-        widths = [None, _ROOM]
+        widths = [None, policy.ROOM]
     return [
         Candidate(depth=depth, kernel=name, width=width)
         for name in dict.fromkeys(start.name for start in chosen)
@@ -137,25 +120,25 @@ def halve(
     :return: None where no candidate is left.
     """
     only_one = single is None and len(trainings) == 1
-    for stage, (share, most) in enumerate(_ONE_STAGE if only_one else _STAGES):
-        if not (stage == 1 and len(trainer.X) <= _FEW_ROWS):
+    for stage, (share, most) in enumerate(_ONE_STAGE if only_one else policy.STAGES):
+        if not (stage == 1 and len(trainer.X) <= policy.FEW_ROWS):
             trainings = sorted(trainings, key=lambda training: -training.log_density)[:most]
-        reaches = _REACH_OF_FEW if len(trainer.X) <= _FEW_ROWS else _REACH
+        reaches = policy.REACH_OF_FEW if len(trainer.X) <= policy.FEW_ROWS else policy.REACH
         reach = reaches[min(stage, len(reaches) - 1)]
-        may_follow = stage == 0 and len(trainer.X) <= _ROWS_IN_REACH
+        may_follow = stage == 0 and len(trainer.X) <= policy.ROWS_FOR_STARTS
         if may_follow:
-            reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
+            reach = max(reach, policy.REACH_IN_A_ROW * len(trainer.X))
         kept = []
         for training in trainings:
             pace = None
-            if stage == 0 and single is not None and len(trainer.X) > _FEW_ROWS:
+            if stage == 0 and single is not None and len(trainer.X) > policy.FEW_ROWS:
                 pace = _Pace(trainer, single, reach)
             num_stage = max(1, round(share * num_steps))
-            annealing = 0.0 if stage else _ANNEALING_OF_ONE if only_one else None
+            annealing = 0.0 if stage else policy.ANNEALING_OF_ONE if only_one else None
             _train(trainer, training, num_stage, [] if pace is None else [pace], annealing)
             near = reach
             if may_follow and training.log_density > plain:
-                near = max(reach, _NATS_AHEAD_OF_PLAIN * len(trainer.X))
+                near = max(reach, policy.REACH_OF_PLAIN * len(trainer.X))
             is_near = single is None or _in_reach(training.scores, single, near)
             is_stuck = pace is not None and pace.has_ended_behind(training.scores)
             if np.isfinite(training.log_density) and is_near and not is_stuck:
@@ -188,7 +171,7 @@ class _Pace:
 
     def __call__(self, progress: TrainingProgress) -> bool:
         self._num_calls += 1
-        are_many = len(self._single.crps) > _ROWS_IN_REACH
+        are_many = len(self._single.crps) > policy.ROWS_FOR_STARTS
         is_quarter, is_half = (self._num_calls == LOOKS // n for n in (4, 2))
         if not (is_half or (is_quarter and are_many)):
             return False
@@ -201,12 +184,12 @@ class _Pace:
         """Whether the second half has gained next to nothing, where the model is not ahead."""
         missing = -_gain(scores, self._single)
         is_ahead = scores.crps.mean() < _LESS * self._single.crps.mean()
-        is_still = self._missing - missing < _NATS_OF_HALF_A_STAGE
-        return bool(is_still and not is_ahead and missing > -_NATS_OF_HALF_A_STAGE)
+        is_still = self._missing - missing < policy.NATS_OF_HALF_A_STAGE
+        return bool(is_still and not is_ahead and missing > -policy.NATS_OF_HALF_A_STAGE)
 
 
 def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:
-    return RowScores.of(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps, margin=2.0)
+    return RowScores.of(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps)
 
 
 def _train(

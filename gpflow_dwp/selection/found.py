@@ -1,19 +1,26 @@
-"""Models that were fitted to all rows, and how they compare."""
+"""Models that were fitted to all rows, and what is kept of all that was tried."""
 
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import numpy as np
 
-from gpflow_dwp.evaluation.pareto_smoothing import MOST_K
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.named import name_of_likelihood
 from gpflow_dwp.models import DeepWishartProcess
-from gpflow_dwp.selection.candidates import Candidate, Trial
+from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection, Trial
+from gpflow_dwp.selection.comparison import Comparison
+from gpflow_dwp.selection.depth import Training
+from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.scores import RowScores
-from gpflow_dwp.selection.starts import Start
+from gpflow_dwp.selection.starts import Start, num_lengthscales
+from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["Found", "compared"]
+__all__ = ["Found", "Trials"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +40,103 @@ class Found:
         return self.scores or RowScores.none(1)
 
 
-def compared(what: str, how: str, deep: Found, single: Found) -> str:
-    """Say how one predicts beside the other."""
-    (a, b), (c, d) = deep.row_scores.mean, single.row_scores.mean
-    k_hat = deep.row_scores.k_hat
-    rough = 0.0 if k_hat is None else np.mean(k_hat > MOST_K)
-    return (
-        f"{what} predicts each row from all others {how} depth {len(single.model.layers)}: log "
-        f"density {a:.3f} and {c:.3f}, CRPS {b:.3g} and {d:.3g}, standardised; the deeper one's "
-        f"scores are rough for {rough:.0%} of the rows (k̂ > {MOST_K})."
-    )
+@dataclasses.dataclass
+class Trials:
+    """What was tried.
+
+    :ivar best: What was chosen.
+    """
+
+    trainer: Trainer
+    trials: list[Trial] = dataclasses.field(default_factory=list)
+    best: Found = dataclasses.field(init=False)
+
+    @property
+    def has_leave_one_out(self) -> bool:
+        """Whether models are scored by what they predict of each row from all others."""
+        choice = self.trainer.choice
+        is_regression = choice.output != "pseudo_targets" and not self.trainer.has_missing
+        return choice.batch_size is None and is_regression
+
+    def found(
+        self,
+        model: DeepWishartProcess,
+        history: TrainingHistory,
+        start: Start,
+        began: float,
+        candidate: Candidate = SINGLE,
+    ) -> Found:
+        """Score and record a model, which began to be fitted at some time."""
+        scores, trainer = None, self.trainer
+        distribution = None
+        if self.has_leave_one_out and isinstance(model.output_layer, RegressionGPLayer):
+            distribution = leave_one_out(model)
+        elif self.has_leave_one_out and isinstance(model.likelihood, HeteroskedasticGaussian):
+            distribution = leave_one_out_of_heteroskedastic(model, trainer.X, trainer.Y)
+        if distribution is not None:
+            scores = RowScores.of(distribution, trainer.Y, trainer.steps)
+        seconds = time.perf_counter() - began
+        return self.kept(model, history, start, scores, seconds, candidate)
+
+    def found_deep(self, training: Training) -> Found:
+        """Score and record a deep model, by draws as if they had not seen a row."""
+        Y, steps = self.trainer.Y, self.trainer.steps
+        try:
+            scores = RowScores.smoothed(leave_one_out(training.model), Y, steps)
+        except (ValueError, np.linalg.LinAlgError):
+            scores = RowScores.none(len(Y))
+        start, seconds = training.start, training.seconds
+        return self.kept(
+            training.model, training.history, start, scores, seconds, training.candidate
+        )
+
+    def kept(
+        self,
+        model: DeepWishartProcess,
+        history: TrainingHistory,
+        start: Start,
+        scores: RowScores | None,
+        seconds: float,
+        candidate: Candidate,
+        trainer: Trainer | None = None,
+    ) -> Found:
+        """Record a model.
+
+        :param trainer: Of its rows; None for the own ones.
+        """
+        trainer = trainer or self.trainer
+        width = candidate.width or self.trainer.choice.width or trainer.X.shape[1]
+        trial = Trial(
+            candidate.depth,
+            start.name,
+            num_lengthscales(start.kernel) > 1,
+            name_of_likelihood(model.likelihood),
+            width if model.hidden_layers else None,
+            len(trainer.X),
+            trainer.estimate_bound(model),
+            None if scores is None else scores.mean,
+            seconds,
+        )
+        self.trials.append(trial)
+        return Found(model, history, trial, scores, start, candidate)
+
+    def record(self, start: Start, num_rows: int, began: float) -> None:
+        """Record a process that was fitted to some rows."""
+        self.trials.append(
+            Trial(
+                1,
+                start.name,
+                num_lengthscales(start.kernel) > 1,
+                name_of_likelihood(start.likelihood),
+                None,
+                num_rows,
+                start.elbo,
+                None if start.scores is None else start.scores.mean,
+                time.perf_counter() - began,
+            )
+        )
+
+    def selection(self, best: Found, *reasons: str | Comparison) -> Selection:
+        """What comes of it."""
+        self.best = best
+        return Selection(best.model, best.history, best.trial, tuple(self.trials), reasons)

@@ -12,6 +12,7 @@ from gpflow_dwp.kernels.values import values_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
 from gpflow_dwp.selection.leave_one_out import leave_one_out
@@ -20,17 +21,11 @@ from gpflow_dwp.selection.trainer import Trainer
 
 __all__ = ["draw_kernel_of", "draw_kernel_values"]
 
-# Of more rows values are known well enough, and a draw of them takes long.
-_MOST_ROWS = 500
 _NUM_DRAWS = 20
-# What draws have to change, in standard deviations of predictions.
-_LEAST_CHANGE = 0.05
 _DEGREES = 5.0
 # Of a direction that the evidence does not tell much of, on the scale of logarithms.
 _WIDEST = 1.5
 _STEP = 1e-3
-# With fewer iterations of L-BFGS values are not at the mode.
-_FEWEST_ITERATIONS = 10
 # Proposals, of few rows and of many, and how those of few are moved.
 _FEW_ROWS, _NUM_PROPOSALS = 200, (200, 100)
 _NUM_MOVES, _STEPS_OF_MOVE, _MOVE = 3, 5, 0.7
@@ -111,8 +106,8 @@ def draw_kernel_of(trainer: Trainer, model: DeepWishartProcess) -> tuple[bool, s
     if not (
         isinstance(layer, RegressionGPLayer)
         and has_one_noise
-        and len(X) <= _MOST_ROWS
-        and trainer.choice.most_iterations >= _FEWEST_ITERATIONS
+        and len(X) <= policy.ROWS_FOR_CHOICE
+        and trainer.choice.most_iterations >= policy.FEWEST_ITERATIONS
         and not (model.hidden_layers or layer.num_neighbours or trainer.has_missing)
         and layer.num_inducing == len(np.unique(X, axis=0))
         and num_values(layer.kernel)
@@ -135,7 +130,7 @@ def draw_kernel_of(trainer: Trainer, model: DeepWishartProcess) -> tuple[bool, s
     scale = np.sqrt(before.variance())
     change = ((after.mean() - before.mean()) / scale) ** 2
     change += np.log(np.sqrt(after.variance()) / scale) ** 2
-    if np.sqrt(change.mean()) < _LEAST_CHANGE:
+    if np.sqrt(change.mean()) < policy.CHANGE_BY_DRAWS:
         layer.set_kernel_draws(None)
         return False, "Other values of the kernel would make no difference."
     return True, f"Predictions average over {_NUM_DRAWS} draws of the kernel's values."

@@ -18,7 +18,9 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
+from gpflow_dwp.selection.comparison import compare
 from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import (
     leave_one_out,
@@ -26,21 +28,16 @@ from gpflow_dwp.selection.leave_one_out import (
     precisions_of_all,
 )
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
-from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
+from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start
-from gpflow_dwp.selection.trainer import EXACT_ROWS, Trainer
+from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["choose_from_many"]
 
-# Neighbours of each point, and of a single layer without inducing points, as for what is too fast
-# for these.
-_NEIGHBOURS, _NEIGHBOURS_ALONE = 50, 100
 # Inducing points of a single layer, and the product of rows and their square.
 _INDUCING, _WORK = (100, 500), 2.5e9
-# Rows that are left out, at most.
-_LEFT_OUT = 500
 # Draws of deep models, for these and for predictions: their rows' features at inducing points have
 # to fit into memory.
 _DRAWS, _LEAST_DRAWS, _MOST_ENTRIES = 20, 10, 5e7
@@ -59,7 +56,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     order = np.random.default_rng(trainer.seed).permutation(len(trainer.X))
     if weights is not None:
         order = order[weights[order] > 0.0]
-    some, rows = order[:EXACT_ROWS], order[-_LEFT_OUT:]
+    some, rows = order[: policy.EXACT_ROWS], order[-policy.LEFT_OUT :]
     few = Search(
         dataclasses.replace(
             trainer,
@@ -73,30 +70,19 @@ def choose_from_many(trainer: Trainer) -> Selection:
     given = dataclasses.replace(choice, batch_size=None, output="regression")
     many = _Many(dataclasses.replace(trainer, choice=given), few, some, rows)
     if 1 not in choice.depths:
-        return many.selection(many.deep(trainer), of_few.reason)
+        return few.selection(many.deep(trainer), *of_few.reasons)
     single = many.single()
     if few.best is few.single:
-        reason = f"{of_few.reason} That is of {len(some):,} rows; predictions are from all."
-        return many.selection(single, reason)
+        told = f"That is of {len(some):,} rows; predictions are from all."
+        return few.selection(single, *of_few.reasons, told)
     if isinstance(of_few.model.likelihood, HeteroskedasticGaussian):
-        other = many.heteroskedastic(trainer)
-        gain = np.mean(other.row_scores.log_density - single.row_scores.log_density)
-        is_kept = gain > 0.0 and no_worse(other.row_scores.crps, single.row_scores.crps)
-        is_kept = is_kept and other.row_scores.is_sane
-        return many.selection(
-            other if is_kept else single,
-            f"Heteroskedastic noise predicts {len(rows):,} rows from all others "
-            f"{'better' if is_kept else 'no better'} than another single layer.",
-        )
-    deep = many.deep(trainer)
-    is_kept = is_better(deep.row_scores, single.row_scores)
-    (a, b), (c, d) = deep.row_scores.mean, single.row_scores.mean
-    return many.selection(
-        deep if is_kept else single,
-        f"Depth {len(deep.model.layers)} predicts each of "
-        f"{len(rows):,} from all others {'better' if is_kept else 'not clearly better'} than a "
-        f"single layer: log density {a:.3f} and {c:.3f}, CRPS {b:.3g} and {d:.3g}, standardised.",
-    )
+        what, other = "Heteroskedastic noise", many.heteroskedastic(trainer)
+    else:
+        other = many.deep(trainer)
+        what = f"Depth {other.trial.depth}"
+    scores = other.row_scores, single.row_scores
+    found = compare(what, "another single layer", *scores, num_rows=len(rows))
+    return few.selection(other if found.is_kept else single, found)
 
 
 @dataclasses.dataclass
@@ -123,9 +109,9 @@ class _Many:
         size = trainer.choice.num_inducing
         if size == "auto":
             size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
-        sizes = [(near, size, _NEIGHBOURS), (near, 1, _NEIGHBOURS_ALONE)]
+        sizes = [(near, size, policy.NEIGHBOURS), (near, 1, policy.NEIGHBOURS_ALONE)]
         if few.single is not None:
-            sizes.append((self._fitted_to_few(few.single), size, _NEIGHBOURS))
+            sizes.append((self._fitted_to_few(few.single), size, policy.NEIGHBOURS))
         best = None
         for start, num_inducing, num_neighbours in sizes:
             choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)
@@ -193,7 +179,7 @@ class _Many:
             noise_variance=float(np.mean(learned)),
             weights=trainer.weights,
             jitter=getattr(layer, "jitter", None),
-            num_neighbours=_NEIGHBOURS,
+            num_neighbours=policy.NEIGHBOURS,
         )
         model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
         entries = model.num_data * output.num_inducing
@@ -224,17 +210,13 @@ class _Many:
             raise CholeskyError("Heteroskedastic noise could not be fitted.")
         X, Y = trainer.X[self.rows], trainer.Y[self.rows]
         distribution = leave_one_out_of_heteroskedastic(found.model, X, Y)
-        scores = RowScores.of(distribution, Y, trainer.steps, margin=2.0)
+        scores = RowScores.of(distribution, Y, trainer.steps)
         return self._kept(found.model, found.history, start, scores, began)
-
-    def selection(self, best: Found, reason: str) -> Selection:
-        """What comes of it."""
-        return self.few.selection(best, reason)
 
     def _scores(self, model: DeepWishartProcess) -> RowScores:
         num_samples = min(_DRAWS, model.num_prediction_samples)
         distribution = leave_one_out(model, num_samples, rows=self.rows)
-        return RowScores.of(distribution, self.trainer.Y[self.rows], self.trainer.steps, margin=2.0)
+        return RowScores.of(distribution, self.trainer.Y[self.rows], self.trainer.steps)
 
     def _kept(
         self,

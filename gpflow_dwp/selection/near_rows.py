@@ -18,16 +18,15 @@ from gpflow_dwp.likelihoods.named import warp_of_range
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.leave_one_out import moments_by_neighbours, squared_noise
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts
 
 __all__ = ["NearRows", "fit_to_near_rows"]
 
-# Neighbours of each row, rows whose densities are maximised, and iterations.
-_NEIGHBOURS, _ROWS, _ITERATIONS = 30, 1_000, 40
-# Rows next to each other, from which what is fast can be seen.
-_ROWS_OF_PATCH = 250
+# Rows whose densities are maximised, and iterations.
+_ROWS, _ITERATIONS = 1_000, 40
 # Of Student's noise: passes over all rows, and degrees of freedom that are tried in each.
 _PASSES, _DF = 5, np.exp(np.linspace(np.log(2.1), np.log(200.0), 50))
 
@@ -94,7 +93,7 @@ class NearRows:
         self, singles: SingleLayers, start: Start, max_iterations: int, began: float | None = None
     ) -> Start:
         """Maximise the densities of some rows; also with scores, where it is told when it began."""
-        near = nearest_before(self._scaled(start.kernel), self.few, _NEIGHBOURS)
+        near = nearest_before(self._scaled(start.kernel), self.few, policy.NEIGHBOURS_OF_FIT)
         rows, index = self._within(near, self.few)
         fitted = singles.fit(start, rows, max_iterations, index)
         if began is None:
@@ -107,13 +106,13 @@ class NearRows:
         :return: All rows that come up, [U], and in terms of these the neighbours of each, its own
             last, [B, m + 1].
         """
-        size = min(_NEIGHBOURS, len(self._order) - 1)
+        size = min(policy.NEIGHBOURS_OF_FIT, len(self._order) - 1)
         return self._within(nearest_others(self._scaled(kernel), places, size), places)
 
     def patch(self) -> Index:
         """Rows that are as near to each other as can be."""
         middle = np.argmin(np.sum(self._X**2, axis=1))
-        return self._order[nearest(self._X, self._X[[middle]], _ROWS_OF_PATCH)[0]]
+        return self._order[nearest(self._X, self._X[[middle]], policy.ROWS_FOR_STARTS)[0]]
 
     def _scaled(self, kernel: Kernel | Parts) -> Array:
         parts = parts_of(kernel) if isinstance(kernel, Kernel) else kernel

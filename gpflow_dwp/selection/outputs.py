@@ -21,6 +21,7 @@ from gpflow_dwp.likelihoods.named import (
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess
 from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import SINGLE
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.single_layers import SingleLayers
@@ -33,9 +34,6 @@ __all__ = ["criterion", "fit_outputs", "may_have_own_kernels", "model_of_outputs
 
 # Outputs of which each may have a kernel: of more it would take too long.
 _MOST_OUTPUTS = 10
-# In so many rows each has to be observed, of as many as there are.
-_FEWEST_ROWS = 20
-_MOST_ITERATIONS = 50
 
 
 def may_have_own_kernels(trainer: Trainer) -> bool:
@@ -43,7 +41,7 @@ def may_have_own_kernels(trainer: Trainer) -> bool:
     choice, counts = trainer.choice, np.sum(~np.isnan(trainer.Y), axis=0)
     return bool(
         1 < len(counts) <= _MOST_OUTPUTS
-        and counts.min() >= min(len(trainer.X), _FEWEST_ROWS)
+        and counts.min() >= min(len(trainer.X), policy.FEWEST_ROWS)
         and choice.output in (None, "regression")
         and choice.batch_size is None
         and choice.likelihood in ("auto", "gaussian", "noise_free", "warped")
@@ -64,7 +62,7 @@ def model_of_outputs(
     if weights is not None:
         counts &= weights[:, None] > 0.0
     data = trainer.X, trainer.Y, *(() if weights is None else (weights,))
-    most = 0 if start.num_data == counts.sum() else _MOST_ITERATIONS
+    most = 0 if start.num_data == counts.sum() else policy.ITERATIONS
     return model, fit_outputs(model, data, trainer.steps, most), start
 
 

@@ -9,19 +9,23 @@ import numpy.typing as npt
 from scipy.stats import chi2
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.pareto_smoothing import MOST_K, without_own_row
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
-from gpflow_dwp.selection.candidates import LeaveOneOut
+from gpflow_dwp.selection import policy
 
-__all__ = ["RowScores", "is_better", "is_level", "no_worse", "varies"]
+__all__ = ["LeaveOneOut", "RowScores", "is_better", "is_level", "no_worse", "varies"]
 
 
-_TOLERANCE = 0.05
-# So much log density, in nats a row, what is as good by evidence may cost.
-_MOST_LOSS = 0.01
-_LEAST_NATS = 0.02
-# In standard errors: which gain of one score outweighs which loss of the other.
-_SURE_GAIN, _SURE_LOSS = 3.0, 2.0
-_FEW_ROWS = 30
+class LeaveOneOut(NamedTuple):
+    """Scores of what a model predicts of each row from all others.
+
+    :param log_density: Mean log density, per unit of the observations; of those that are recorded
+        to a step that of their cells.
+    :param crps: Mean continuous ranked probability score, in the unit of the observations.
+    """
+
+    log_density: float
+    crps: float
 
 
 class RowScores(NamedTuple):
@@ -41,19 +45,15 @@ class RowScores(NamedTuple):
     k_hat: Array | None = None
 
     @classmethod
-    def of(
-        cls, distribution: PredictiveDistribution, Y: Array, steps: Array, margin: float = np.inf
-    ) -> RowScores:
+    def of(cls, distribution: PredictiveDistribution, Y: Array, steps: Array) -> RowScores:
         """Score predictions.
 
         :param Y: What was observed, [N, P].
         :param steps: To which each column was recorded, [P].
-        :param margin: How far means may be outside of the observations, and how large deviations,
-            in units of the observations' range.
         """
         mean, variance = distribution.mean(), distribution.variance()
         low, high = Y.min(0), Y.max(0)
-        reach = margin * (high - low)
+        reach = policy.MARGIN * (high - low)
         with np.errstate(invalid="ignore"):
             is_sane = bool(
                 np.all(np.isfinite(mean) & np.isfinite(variance))
@@ -63,6 +63,17 @@ class RowScores(NamedTuple):
         log_density = distribution.log_density(Y, steps).sum(1)
         squares = np.sum((Y - mean) ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=1)
         return cls(log_density, distribution.crps(Y).sum(1), is_sane, squares)
+
+    @classmethod
+    def smoothed(cls, distribution: PredictiveDistribution, Y: Array, steps: Array) -> RowScores:
+        """Score mixtures of draws that have seen each row, weighted as if they had not.
+
+        Rows for which weights cannot be relied on keep their scores without: at a jump a few draws
+        would decide.
+        """
+        weighted, k_hat = without_own_row(distribution, Y)
+        flat, smooth = (cls.of(each, Y, steps) for each in (distribution, weighted))
+        return flat.where(k_hat > MOST_K, smooth)._replace(k_hat=k_hat)
 
     @classmethod
     def none(cls, num_rows: int) -> RowScores:
@@ -110,38 +121,28 @@ def no_worse(crps: Array, reference: Array) -> bool:
     """
     excess = crps - reference
     error = excess.std() / np.sqrt(len(excess))
-    return bool(excess.mean() <= min(error, _TOLERANCE * reference.mean()))
+    return bool(excess.mean() <= min(error, policy.LEVEL_CRPS * reference.mean()))
 
 
 def is_level(scores: RowScores, best: RowScores) -> bool:
     """Whether predictions do not object to what the evidence says."""
-    is_as_dense = scores.mean.log_density > best.mean.log_density - _MOST_LOSS
+    is_as_dense = scores.mean.log_density > best.mean.log_density - policy.LEVEL_NATS
     return is_as_dense and no_worse(scores.crps, best.crps)
 
 
 def is_better(scores: RowScores, reference: RowScores, *, surely: bool = False) -> bool:
     """Whether one of two models predicts better: by log density, if CRPS does not object.
 
-    Differences of rows are paired. One of the two scores may be undecided, within a standard error
-    of none, but not both, and neither may speak for the reference by more than that, or by more
-    than two where the other is sure, by three. Up to 30 rows a gain that is not sure needs that of
-    the other score. What gains next to nothing is not better.
+    Differences of rows are paired. Without noise the gain has to be sure: on few runs of a smooth
+    function a deep model gains one or two standard errors and predicts worse; where depth pays it
+    gains ten.
 
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
-    :param surely: Whether one gain has to be sure, as where there is no noise: on few runs of a
-        smooth function a deep model gains one or two standard errors and predicts worse; where
-        depth pays it gains ten.
+    :param surely: Whether the gain has to be sure.
     """
-    nats = float(np.mean(scores.log_density - reference.log_density))
-    if nats < _LEAST_NATS and scores.crps.mean() > (1.0 - _LEAST_NATS) * reference.crps.mean():
-        return False
-    gains = (scores.log_density - reference.log_density, reference.crps - scores.crps)
-    ratios = []
-    for gain in gains:
-        error = gain.std() / np.sqrt(len(gain))
-        ratios.append(float(gain.mean() / max(error, np.finfo(float).tiny)))
-    doubt = 0.0 if len(scores.crps) <= _FEW_ROWS else 1.0
-    most = _SURE_LOSS if max(ratios) > _SURE_GAIN else doubt
-    least = _SURE_GAIN if surely else 1.0
-    return scores.is_sane and min(ratios) > -most and max(ratios) > least and ratios[0] > 0.0
+    gain = scores.log_density - reference.log_density
+    error = gain.std() / np.sqrt(len(gain))
+    least = max(policy.LEAST_NATS, surely * policy.SURE_ERRORS * error)
+    has_less_crps = scores.crps.mean() < reference.crps.mean()
+    return bool(scores.is_sane and has_less_crps and gain.mean() > least)

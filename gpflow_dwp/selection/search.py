@@ -11,60 +11,37 @@ from gpflow.likelihoods import Likelihood
 from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.pareto_smoothing import MOST_K, without_own_row
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
-from gpflow_dwp.models import DeepWishartProcess
-from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection, Trial
-from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_auto
+from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
+from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
+from gpflow_dwp.selection.comparison import Comparison, compare
 from gpflow_dwp.selection.depth import Training, deep_candidates, halve, training_of
-from gpflow_dwp.selection.found import Found, compared
+from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_posterior import draw_kernel_of
-from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
-from gpflow_dwp.selection.starts import Start, num_lengthscales
-from gpflow_dwp.selection.trainer import Trainer
-from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.selection.starts import Start
 
 __all__ = ["Search"]
 
-# Gradient steps: of a deep regression, by effort; of one with more rows than these, and less above
-# 1.7 times as many; and of any other model, of numbers with minibatches.
-_STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
-_STEPS_OF_MANY, _MANY_ROWS = 2_500, 500
-_STEPS_OF_OTHERS, _STEPS_OF_BATCHES = 1_000, 600
-# What is left of a model that gradient steps train, after the first stage, has to be so near to the
-# best one, in nats a row.
-_FIRST_STAGE = 0.4
-_NATS_IN_REACH = 0.02
-# A bound that is lower than a plain process's by so many nats a row is of a posterior that has run
-# away from the prior, and leave-one-out scores given its draws are too good.
-_NATS_OF_FIT = 0.25
-# Where observations are missing, single layers start from rows that have all, if so many do.
-_FEWEST_WHOLE_ROWS = 20
-
 
 @dataclasses.dataclass
-class Search:
-    """What was tried, and how.
+class Search(Trials):
+    """The search for a model of a trainer's rows.
 
     :ivar plain: Single layers with Gaussian noise or none, best first.
     :ivar start: The best one of any likelihood.
     :ivar single: The same, fitted to all rows; None where depth is asked for.
-    :ivar best: What was chosen.
     """
 
-    trainer: Trainer
-    trials: list[Trial] = dataclasses.field(default_factory=list)
     plain: list[Start] = dataclasses.field(init=False)
     start: Start = dataclasses.field(init=False)
     single: Found | None = dataclasses.field(init=False)
-    best: Found = dataclasses.field(init=False)
 
     # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
     @threadpool_limits.wrap(limits=1, user_api="blas")
@@ -74,7 +51,7 @@ class Search:
         likelihood, given = str(choice.likelihood), choice.candidates
         X, Y, weights = trainer.X, trainer.Y, trainer.weights_of_kernels
         is_whole = ~np.isnan(Y).any(axis=1)
-        if is_whole.sum() >= min(len(X), _FEWEST_WHOLE_ROWS):
+        if is_whole.sum() >= min(len(X), policy.FEWEST_ROWS):
             X, Y = X[is_whole], Y[is_whole]
             weights = None if weights is None else weights[is_whole]
         else:
@@ -96,7 +73,7 @@ class Search:
         )
         self.plain, self.start = plain, start
         may_vary = likelihood == "auto" and choice.output != "regression" and is_whole.all()
-        if not self._has_leave_one_out:
+        if not self.has_leave_one_out:
             by_name = {each.name: each for each in reversed(plain)}
             return self.by_bound(
                 lambda each: by_name[each.kernels[0]] if each.kernels else start,
@@ -104,15 +81,15 @@ class Search:
                 plain,
             )
         best = single = self._single(start) if 1 in choice.depths else None
-        reason = (
-            "A single layer was asked for."
-            if choice.depth == 1
-            else "Only single layers were tried."
-        )
+        reason: str | Comparison = "Only single layers were tried."
+        if choice.depth == 1:
+            reason = "A single layer was asked for."
         if single is not None and may_have_own_kernels(self.trainer):
             best = self._with_own_kernels(plain, start, single)
             if best is not single:
-                reason = compared("A kernel for each output", "better than", best, single)
+                reason = compare(
+                    "A kernel for each output", "one for all", best.row_scores, single.row_scores
+                )
                 single = best
         self.single = single
         if best is None or choice.depths[-1] > 1:
@@ -127,8 +104,8 @@ class Search:
         began = time.perf_counter()
         is_drawn, remark = draw_kernel_of(self.trainer, best.model)
         if is_drawn:
-            best = self._found(best.model, best.history, best.start, began)
-        return self.selection(best, " ".join(filter(None, [reason, remark])))
+            best = self.found(best.model, best.history, best.start, began)
+        return self.selection(best, reason, *([remark] if remark else []))
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
         """What fits single layers to some of the data, or all."""
@@ -141,7 +118,7 @@ class Search:
             choice.most_iterations,
             trainer.seed,
             choice.likelihood == "noise_free",
-            self._record_start,
+            self.record,
             choice.row_means,
         )
 
@@ -162,11 +139,6 @@ class Search:
         given = [name for each in first for name in each]
         return [*dict.fromkeys(given + names * are_free)], are_free
 
-    @property
-    def _has_leave_one_out(self) -> bool:
-        is_regression = self.choice.output != "pseudo_targets" and not self.trainer.has_missing
-        return self.choice.batch_size is None and is_regression
-
     def _with_own_kernels(self, plain: Sequence[Start], shared: Start, best: Found) -> Found:
         """The better one of a model with one kernel and one with a kernel for each output.
 
@@ -174,7 +146,7 @@ class Search:
         """
         began = time.perf_counter()
         model, history, start = model_of_outputs(self.trainer, plain, shared)
-        other = self._found(model, history, start, began)
+        other = self.found(model, history, start, began)
         gain = other.trial.elbo - best.trial.elbo
         if not gain > criterion(model) - criterion(best.model):
             return best
@@ -189,15 +161,16 @@ class Search:
             history = self.trainer.fit_single_layer(model, start)
         else:  # each output has a noise of its own
             history = self.trainer.take_steps(model, self._steps // 2)
-        return self._found(model, history, start, began)
+        return self.found(model, history, start, began)
 
-    def _deepen(self, single: Found | None, plain: list[Start]) -> tuple[Found, str]:
+    def _deepen(self, single: Found | None, plain: list[Start]) -> tuple[Found, str | Comparison]:
         """Train deep candidates, and compare the last of them with a single layer."""
         scores = None if single is None else single.scores
         choice, trainer, num_data = self.choice, self.trainer, len(self.trainer.X)
-        steps = choice.num_steps or _STEPS[choice.effort]
-        if choice.num_steps is None and choice.effort == "default" and num_data > _MANY_ROWS:
-            steps = round(_STEPS_OF_MANY * min(1.0, 1.7 * _MANY_ROWS / num_data))
+        steps = choice.num_steps or policy.STEPS[choice.effort]
+        few = policy.ROWS_FOR_CHOICE
+        if choice.num_steps is None and choice.effort == "default" and num_data > few:
+            steps = round(policy.STEPS_OF_MANY * min(1.0, 1.7 * few / num_data))
         if choice.candidates is None:
             is_asked_for = single is None and len({start.name for start in plain}) == 1
             first = max(2, choice.depths[0])
@@ -208,40 +181,49 @@ class Search:
         of_plain = plain[0].scores
         plain_density = np.inf if of_plain is None else of_plain.mean.log_density
         training = halve(trainer, trainings, scores, steps, plain_density)
-        for other in trainings:
-            if other is not training and other.histories:
-                self._found_deep(other)
+        for each in trainings:
+            if each is not training and each.histories:
+                self.found_deep(each)
         if training is None:
             if single is None:
                 raise CholeskyError("No deep model could be trained: none had a finite bound.")
             return single, _SINGLE_AHEAD
-        deep = self._found_deep(training)
+        deep = self.found_deep(training)
         depth = deep.trial.depth
         if single is None or scores is None:
             if choice.candidates is None:
                 return deep, f"Depth {depth} was asked for."
             return deep, "No other candidate predicts each row from all others better."
-        least = num_data * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
+        least = num_data * (plain[0].elbo / plain[0].num_data - policy.NATS_OF_FIT)
         surely = is_noise_free(plain[0].likelihood)
-        is_ahead = deep.row_scores.mean.log_density > scores.mean.log_density
-        is_clear = is_ahead and is_better(training.scores, scores, surely=surely)
-        if deep.trial.elbo < least or not is_clear:
-            how = "not clearly better than" if is_ahead else "no better than"
-            return single, compared(f"Depth {depth}", how, deep, single)
-        best, reason = deep, compared(f"Depth {depth}", "better than", deep, single)
+        found = compare(
+            f"Depth {depth}",
+            "depth 1",
+            deep.row_scores,
+            scores,
+            surely=surely,
+            may_be_kept=deep.trial.elbo >= least,
+        )
+        if not found.is_kept:
+            return single, found
         for deeper in choice.depths[2:] if choice.candidates is None else ():
             candidate = dataclasses.replace(training.candidate, depth=deeper)
-            model = trainer.deepened(training.start, candidate, best.model)
+            model = trainer.deepened(training.start, candidate, deep.model)
             last = Training(candidate, training.start, model, RowScores.none(num_data))
             if halve(trainer, [last], training.scores, steps) is None:
                 break
-            found = self._found_deep(last)
-            is_ahead = found.row_scores.mean.log_density > best.row_scores.mean.log_density
-            if not (is_ahead and is_better(last.scores, training.scores, surely=surely)):
+            other = self.found_deep(last)
+            further = compare(
+                f"Depth {deeper}",
+                f"depth {deeper - 1}",
+                other.row_scores,
+                deep.row_scores,
+                surely=surely,
+            )
+            if not further.is_kept:
                 break
-            reason = compared(f"Depth {deeper}", "better than", found, best)
-            best, training = found, last
-        return best, reason
+            deep, found, training = other, further, last
+        return deep, found
 
     def by_bound(
         self,
@@ -307,24 +289,24 @@ class Search:
         output = model.output_layer
         if depth == 1 and isinstance(output, RegressionGPLayer) and trainer.Y.shape[1] == 1:
             history = trainer.fit_single_layer(model, start)
-            return self._found(model, history, start, began, candidate)
+            return self.found(model, history, start, began, candidate)
         steps = self._steps
         if depth == 1 and name_of_likelihood(start.likelihood) != "heteroskedastic":
             steps = max(1, steps // 2)
         if best is None:
             history = trainer.take_steps(model, steps)
-            return self._found(model, history, start, began, candidate)
+            return self.found(model, history, start, began, candidate)
         try:
-            first = max(1, round(_FIRST_STAGE * steps))
+            first = max(1, round(policy.FIRST_STAGE * steps))
             history = trainer.take_steps(model, first)
             bound = trainer.estimate_bound(model)
-            reach = _NATS_IN_REACH * len(trainer.X)
+            reach = policy.NATS_IN_REACH * len(trainer.X)
             if bound > best.trial.elbo - reach and steps > first:
                 more = trainer.take_steps(model, steps - first, annealing=0.0, seed=1)
                 history = history.followed_by(more)
         except (CholeskyError, NonFiniteBoundError):
             return None
-        return self._found(model, history, start, began, candidate)
+        return self.found(model, history, start, began, candidate)
 
     @property
     def _steps(self) -> int:
@@ -333,96 +315,7 @@ class Search:
             return self.choice.num_steps
         are_many = self.choice.batch_size is not None and self.choice.effort == "default"
         of_numbers = not isinstance(self.choice.likelihood, Likelihood)
-        return _STEPS_OF_BATCHES if are_many and of_numbers else _STEPS_OF_OTHERS
-
-    def _found(
-        self,
-        model: DeepWishartProcess,
-        history: TrainingHistory,
-        start: Start,
-        began: float,
-        candidate: Candidate = SINGLE,
-    ) -> Found:
-        scores, trainer = None, self.trainer
-        distribution = None
-        if self._has_leave_one_out and isinstance(model.output_layer, RegressionGPLayer):
-            distribution = leave_one_out(model)
-        elif self._has_leave_one_out and isinstance(model.likelihood, HeteroskedasticGaussian):
-            distribution = leave_one_out_of_heteroskedastic(model, trainer.X, trainer.Y)
-        if distribution is not None:
-            scores = RowScores.of(distribution, trainer.Y, trainer.steps, margin=2.0)
-        seconds = time.perf_counter() - began
-        return self.kept(model, history, start, scores, seconds, candidate)
-
-    def _found_deep(self, training: Training) -> Found:
-        """What came of it, judged by draws that are weighted as if they had not seen a row.
-
-        Rows for which weights cannot be relied on keep their scores without: at a jump a few draws
-        would decide.
-        """
-        Y, steps = self.trainer.Y, self.trainer.steps
-        try:
-            drawn = leave_one_out(training.model)
-            weighted, k_hat = without_own_row(drawn, Y)
-        except (ValueError, np.linalg.LinAlgError):
-            scores = RowScores.none(len(Y))
-        else:
-            flat, smooth = (RowScores.of(each, Y, steps, margin=2.0) for each in (drawn, weighted))
-            scores = flat.where(k_hat > MOST_K, smooth)._replace(k_hat=k_hat)
-        start, seconds = training.start, training.seconds
-        return self.kept(
-            training.model, training.history, start, scores, seconds, training.candidate
-        )
-
-    def kept(
-        self,
-        model: DeepWishartProcess,
-        history: TrainingHistory,
-        start: Start,
-        scores: RowScores | None,
-        seconds: float,
-        candidate: Candidate,
-        trainer: Trainer | None = None,
-    ) -> Found:
-        """Record a model.
-
-        :param trainer: Of its rows; None for the own ones.
-        """
-        trainer = trainer or self.trainer
-        width = candidate.width or self.choice.width or trainer.X.shape[1]
-        trial = Trial(
-            candidate.depth,
-            start.name,
-            num_lengthscales(start.kernel) > 1,
-            name_of_likelihood(model.likelihood),
-            width if model.hidden_layers else None,
-            len(trainer.X),
-            trainer.estimate_bound(model),
-            None if scores is None else scores.mean,
-            seconds,
-        )
-        self.trials.append(trial)
-        return Found(model, history, trial, scores, start, candidate)
-
-    def _record_start(self, start: Start, num_rows: int, began: float) -> None:
-        self.trials.append(
-            Trial(
-                1,
-                start.name,
-                num_lengthscales(start.kernel) > 1,
-                name_of_likelihood(start.likelihood),
-                None,
-                num_rows,
-                start.elbo,
-                None if start.scores is None else start.scores.mean,
-                time.perf_counter() - began,
-            )
-        )
-
-    def selection(self, best: Found, reason: str) -> Selection:
-        """What comes of it."""
-        self.best = best
-        return Selection(best.model, best.history, best.trial, tuple(self.trials), reason)
+        return policy.STEPS_OF_BATCHES if are_many and of_numbers else policy.STEPS_OF_OTHERS
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."

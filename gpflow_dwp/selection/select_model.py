@@ -12,13 +12,14 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.data_checks import check_data
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, ChoiceFields, is_auto
 from gpflow_dwp.selection.many_rows import choose_from_many
 from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start, initial_kernel
-from gpflow_dwp.selection.trainer import EXACT_ROWS, Trainer, rows_of_batches
+from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import as_weighted, check_arrays, check_weights
 
@@ -109,7 +110,7 @@ def select_model(
         check_equal_runs(X, Y)
     given = likelihood if isinstance(likelihood, Likelihood) else None
     are_many = (
-        len(X) > EXACT_ROWS
+        len(X) > policy.EXACT_ROWS
         and choice.batch_size is None
         and choice.output is None
         and given is None

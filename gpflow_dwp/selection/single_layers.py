@@ -23,6 +23,7 @@ from gpflow_dwp.likelihoods.named import (
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.kernel_gradients import covariances_of
 from gpflow_dwp.selection.leave_one_out import (
@@ -47,33 +48,14 @@ from gpflow_dwp.selection.starts import (
 
 __all__ = ["SingleLayers"]
 
-# Exact inference costs N³: above so many rows, kernel and likelihood are chosen on some of them ...
-_ROWS_FOR_CHOICE = 500
-# ... and initialisations on so many.
-_ROWS_FOR_INITIALISATION = 250
 # Lengthscales in units of the distance between two standardised rows, and noise by signal: of
 # ratios that explain as much, as where no row tells of another, the first.
 _SCALES = 2.0 ** np.arange(-6.0, 2.1)
 _Noise = tuple[LikelihoodName, Array, tuple[float, float]]
 _NOISE: _Noise = "gaussian", np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
 _NUGGET: _Noise = "noise_free", np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
-_MOST_INITIALISATIONS = 2
-# Sums of functions of single inputs, and how long they are fitted: with less, not at all.
+# Sums of functions of single inputs.
 _SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
-_ITERATIONS_OF_SUMS, _FEWEST_ITERATIONS = 50, 10
-# A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
-# many, and the evidence of the best ones does not count that.
-_NATS_OF_LENGTHSCALE = 1.0
-# Heavy tails have to gain less: where there are none they cost nothing, and where there are some,
-# Gaussian noise can cost more for a single new row. Their evidence is a bound: so much more log
-# density of rows that are left out is enough.
-_NATS_OF_TAILS, _LEAST_GAIN_OF_TAILS = 0.5, 0.01
-# So many nats a warp may cost where it was fitted to half of many rows, a row, and of few, in any.
-_MOST_LOSS, _MOST_LOSS_OF_A_ROW = 0.5, 20.0
-# In standard errors: a gain of CRPS that no row that is missed outweighs.
-_SURE_GAIN_OF_CRPS = 9.0
-# Moments may be so far outside of what was observed, in units of its range.
-_MARGIN = 2.0
 
 
 class SingleLayers:
@@ -111,7 +93,7 @@ class SingleLayers:
         self._row_means = row_means
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.order = self.order[self.weights[self.order] > 0.0]
-        self._rows = self.order[:_ROWS_FOR_CHOICE]
+        self._rows = self.order[: policy.ROWS_FOR_CHOICE]
         distinct = [len(np.unique(column)) for column in X[self._rows].T]
         self._columns = [j for j, count in enumerate(distinct) if count > 2]
 
@@ -121,7 +103,7 @@ class SingleLayers:
         found = []
         for name in kernels:
             began = time.perf_counter()
-            few = self.order[:_ROWS_FOR_INITIALISATION]
+            few = self.order[: policy.ROWS_FOR_STARTS]
             starts = [
                 self.fit(start, few, self.max_iterations)
                 for start in self.initialisations(name, few, ard=True)
@@ -144,14 +126,14 @@ class SingleLayers:
 
         :param joint: Processes with a kernel of all inputs alone, best first.
         """
-        are_found = self.max_iterations >= _FEWEST_ITERATIONS
+        are_found = self.max_iterations >= policy.FEWEST_ITERATIONS
         if self.X.shape[1] == 1 or not self._columns or not are_found:
             return joint
-        began, few = time.perf_counter(), self.order[:_ROWS_FOR_INITIALISATION]
+        began, few = time.perf_counter(), self.order[: policy.ROWS_FOR_STARTS]
         starts = [start for name in _SUMS for start in self.initialisations(name, few, ard=True)]
         starts.sort(key=lambda start: -start.evidence)
-        most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
-        fitted = [self.fit(each, few, most) for each in starts[:_MOST_INITIALISATIONS]]
+        most = min(self.max_iterations, policy.ITERATIONS)
+        fitted = [self.fit(each, few, most) for each in starts[: policy.MOST_STARTS]]
         line, common = (self.fit(each, few, most) for each in simpler_sums(best_start(fitted)))
         sums = best_start([*fitted, line, common])
         sums = sums if sums is line else self._without_idle_parts(sums, few)
@@ -166,15 +148,15 @@ class SingleLayers:
 
     def sum_from(self, sums: Start) -> Start:
         """Fit a sum from one that was fitted to other observations."""
-        began, few = time.perf_counter(), self.order[:_ROWS_FOR_INITIALISATION]
+        began, few = time.perf_counter(), self.order[: policy.ROWS_FOR_STARTS]
         sums = sums._replace(likelihood=copy.deepcopy(sums.likelihood))
-        sums = self.fit(sums, few, min(self.max_iterations, _ITERATIONS_OF_SUMS))
+        sums = self.fit(sums, few, min(self.max_iterations, policy.ITERATIONS))
         return self._sum_of_rows(self._without_idle_parts(sums, few), began)
 
     def _sum_of_rows(self, sums: Start, began: float) -> Start:
         """Fit it to all rows for choice, from few."""
-        if len(self._rows) > _ROWS_FOR_INITIALISATION:
-            most = min(self.max_iterations, _ITERATIONS_OF_SUMS)
+        if len(self._rows) > policy.ROWS_FOR_STARTS:
+            most = min(self.max_iterations, policy.ITERATIONS)
             sums = self.fit(sums, self._rows, most)
         return self.scored(sums, began)
 
@@ -218,7 +200,7 @@ class SingleLayers:
         if heavy.evidence > best.evidence:
             is_kept = predicts(heavy, best, plain[0], errors=0.0)
         else:
-            is_kept = predicts(heavy, best, plain[0], least=_LEAST_GAIN_OF_TAILS)
+            is_kept = predicts(heavy, best, plain[0], least=policy.GAIN_OF_TAILS)
         return heavy if is_kept else best
 
     def _gains_unseen(self, other: Start, best: Start) -> bool:
@@ -232,15 +214,15 @@ class SingleLayers:
             gains = self._unseen(other) - self._unseen(best)
         (density, crps), num_rows = gains.mean(0), gains.shape[2]
         if num_rows < len(self._rows):
-            return bool(density.mean() > -_MOST_LOSS)
+            return bool(density.mean() > -policy.LOSS_OF_WARP)
         errors = gains.mean(0).std(1) / math.sqrt(num_rows)
-        misses = gains[:, 0].min() < -max(_MOST_LOSS_OF_A_ROW, 0.1 * density.sum())
+        misses = gains[:, 0].min() < -max(policy.LOSS_OF_WARP_IN_A_ROW, 0.1 * density.sum())
         is_ahead = density.mean() > errors[0] and not misses
-        return bool(is_ahead or -crps.mean() > _SURE_GAIN_OF_CRPS * errors[1])
+        return bool(is_ahead or -crps.mean() > policy.SURE_GAIN_OF_CRPS * errors[1])
 
     def _unseen(self, start: Start) -> Array:
         """Log density and CRPS of rows that processes were not fitted to, [1 or 2, 2, N*]."""
-        num_rows, num_few = len(self._rows), _ROWS_FOR_INITIALISATION
+        num_rows, num_few = len(self._rows), policy.ROWS_FOR_STARTS
         if num_rows > num_few:
             return self._predicted(start, self._rows[:num_few], self._rows[num_few:])[None]
         scores = np.empty((2, 2, num_rows))
@@ -293,7 +275,7 @@ class SingleLayers:
         padded = np.concatenate([[-np.inf], nats, [-np.inf]])
         peaks = np.flatnonzero((nats >= padded[:-2]) & (nats >= padded[2:]))
         starts = []
-        for peak in sorted(peaks, key=lambda peak: -nats[peak])[:_MOST_INITIALISATIONS]:
+        for peak in sorted(peaks, key=lambda peak: -nats[peak])[: policy.MOST_STARTS]:
             _, scale, signal, ratio = profile[peak]
             change = np.log(scale) * covariances.scanned
             change += np.log(np.clip(signal, 1e-2, 1e2)) * ~covariances.lengthscales
@@ -319,7 +301,7 @@ class SingleLayers:
         precisions = shares_of_precision(self.Y)
         if precisions.min() == 1.0:
             return []
-        few = self.order[precisions[self.order] == 1.0][:_ROWS_FOR_INITIALISATION]
+        few = self.order[precisions[self.order] == 1.0][: policy.ROWS_FOR_STARTS]
         starts = self.initialisations(name, few, ard=True)
         start = best_start(self.fit(each, few, self.max_iterations) for each in starts)
         return [self._refit(start._replace(precisions=precisions), self._heavy(start))]
@@ -327,7 +309,7 @@ class SingleLayers:
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()
         start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
-        most = _ITERATIONS_OF_SUMS if start.name in _SUMS else self.max_iterations
+        most = policy.ITERATIONS if start.name in _SUMS else self.max_iterations
         return self.scored(self.fit(start, self._rows, min(most, self.max_iterations)), began)
 
     def fit(
@@ -358,10 +340,10 @@ class SingleLayers:
         num_counted = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
         num_fitted = len(rows) if neighbours is None else len(neighbours)
         penalty = 0.5 * (num_counted - has_tails) * math.log(num_fitted)
-        penalty += _NATS_OF_TAILS * has_tails
-        penalty += _NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
+        penalty += policy.NATS_OF_TAILS * has_tails
+        penalty += policy.NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
         if isinstance(start.kernel, tuple) and len(start.kernel) > 1:  # each has a variance
-            penalty += _NATS_OF_LENGTHSCALE * (len(start.kernel) - 1)
+            penalty += policy.NATS_OF_LENGTHSCALE * (len(start.kernel) - 1)
             penalty -= fitted.log_prior
         return start._replace(
             kernel=fitted.kernel,
@@ -394,7 +376,7 @@ class SingleLayers:
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             start = start._replace(evidence=-math.inf)
         else:
-            scores = RowScores.of(distribution, self.Y[rows], self.steps, margin=_MARGIN)
+            scores = RowScores.of(distribution, self.Y[rows], self.steps)
             start = start._replace(scores=scores)
         self._record(start, len(rows), began)
         return start

@@ -19,6 +19,7 @@ from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
 from gpflow_dwp.selection.scores import RowScores, no_worse
 
@@ -34,9 +35,6 @@ __all__ = [
     "with_one_scale",
     "with_own_noise",
 ]
-
-# With so much more evidence a gain of leave-one-out density need not be significant by itself.
-_SURE_NATS = 10.0
 
 
 class Start(NamedTuple):
@@ -163,7 +161,7 @@ def predicts(
     if other.scores is None or best.scores is None or plain.scores is None:
         return False
     gain = other.scores.log_density - best.scores.log_density
-    is_sure = other.evidence > best.evidence + _SURE_NATS
+    is_sure = other.evidence > best.evidence + policy.SURE_NATS
     return (
         other.scores.is_sane
         and no_worse(other.scores.crps, plain.scores.crps)

@@ -21,6 +21,7 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.named_kernels import make_kernels
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.deepening import make_nearly_linear, start_at
@@ -30,24 +31,17 @@ from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noi
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 
-__all__ = ["EXACT_ROWS", "Trainer", "rows_of_batches"]
+__all__ = ["Trainer", "rows_of_batches"]
 
-# Above so many rows, inference in a single layer is sparse, with this product of rows and squared
-# inducing points.
-EXACT_ROWS = 1_000
+# Inference in a single layer of more rows than those of exact inference is sparse, with this
+# product of rows and squared inducing points.
 _SPARSE_WORK = 2.5e8
 _INDUCING = (100, 500)
 _INDUCING_OF_BATCHES = 200
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
-# Deeper models, and heteroskedastic noise, start with this variance of noise, at least: features
-# are random as yet, and the noise of a good process leaves no room for that.
-_LEAST_NOISE = 0.02
 _DRAWS_FOR_BOUND = 20
 _ROWS_FOR_BOUND = 2_000
-# Of more rows, so many drawn at random tell parameters of a single layer, and bounds.
-_MOST_ROWS = 20_000
-_MOST_ITERATIONS = 50
 
 
 @dataclasses.dataclass
@@ -111,7 +105,7 @@ class Trainer:
             output = suitable_output(num_data, start.likelihood, self.choice.batch_size)
         likelihood = with_own_noise(start.likelihood, self.Y.shape[1])
         if depth > 1 and start.is_gaussian and likelihood.variance.trainable:
-            likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
+            likelihood.variance.assign(np.maximum(likelihood.variance, policy.LEAST_NOISE))
         of_models = self.choice.of_models
         of_models["width"] = candidate.width or self.choice.width
         of_models["posterior"] = candidate.posterior or self.choice.posterior
@@ -149,7 +143,7 @@ class Trainer:
 
     def heteroskedastic(self, start: Start) -> Start:
         """The same process, with noise that is a function of the inputs."""
-        variance = max(float(np.max(start.likelihood.variance.numpy())), _LEAST_NOISE)
+        variance = max(float(np.max(start.likelihood.variance.numpy())), policy.LEAST_NOISE)
         likelihood = HeteroskedasticGaussian(self.Y.shape[1], math.sqrt(variance))
         return start._replace(likelihood=likelihood)
 
@@ -171,8 +165,8 @@ class Trainer:
             jitter=single_layer_jitter(model.likelihood),
         )
         X, Y = self.X, self.Y
-        num_iterations = 0 if is_fitted else _MOST_ITERATIONS
-        if len(X) > _MOST_ROWS and start.precisions is None:
+        num_iterations = 0 if is_fitted else policy.ITERATIONS
+        if len(X) > policy.ROWS_OF_BOUND and start.precisions is None:
             some = self._some_rows
             fit_to(
                 (X[some], Y[some]) if weights is None else (X[some], Y[some], weights[some]),
@@ -248,12 +242,12 @@ class Trainer:
     def _some_rows(self) -> npt.NDArray[np.int64]:
         """Rows that stand for all of many."""
         order = np.random.default_rng(0).permutation(len(self.X))
-        return np.sort(order[:_MOST_ROWS])
+        return np.sort(order[: policy.ROWS_OF_BOUND])
 
     def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING
         if depth == 1 and start.is_gaussian:
-            if num_data <= EXACT_ROWS:
+            if num_data <= policy.EXACT_ROWS:
                 return num_data
             return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
         if self.choice.batch_size is None or not start.is_of_numbers:

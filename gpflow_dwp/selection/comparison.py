@@ -1,0 +1,101 @@
+"""How one model predicts rows beside another: an object with its numbers, and its sentence."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from gpflow_dwp.evaluation.pareto_smoothing import MOST_K
+from gpflow_dwp.selection.scores import LeaveOneOut, RowScores, is_better
+
+__all__ = ["Comparison", "compare"]
+
+Verdict = Literal["better", "not clearly better", "no better"]
+
+
+class Comparison(NamedTuple):
+    """How one model predicts each of some rows from all others, beside another model.
+
+    :param what: Which model has to prove itself.
+    :param than: Which the other one is.
+    :param new: Mean scores of the first, in the model's units.
+    :param old: Mean scores of the other.
+    :param gain: Of mean log density, in nats a row.
+    :param error: The standard error of that, of paired rows.
+    :param rough: The share of rows whose smoothed scores are rough, as k̂ is above 0.7.
+    :param verdict: What is said of it.
+    :param is_kept: Whether the first is kept.
+    :param num_rows: How many rows were left out; None for all.
+    """
+
+    what: str
+    than: str
+    new: LeaveOneOut
+    old: LeaveOneOut
+    gain: float
+    error: float
+    rough: float
+    verdict: Verdict
+    is_kept: bool
+    num_rows: int | None = None
+
+    def sentence(self, scale: float | None = None) -> str:
+        """Say it.
+
+        :param scale: The deviation by which observations were standardised; None for scores in
+            the model's units.
+        """
+        shift, factor = (0.0, 1.0) if scale is None else (-np.log(scale), scale)
+        (a, b), (c, d) = self.new, self.old
+        rows = "each row" if self.num_rows is None else f"each of {self.num_rows:,} rows"
+        said = (
+            f"{self.what} predicts {rows} from all others {self.verdict} than {self.than}: log "
+            f"density {a + shift:.3f} and {c + shift:.3f} (a difference of {self.gain:.3f} ± "
+            f"{self.error:.3f}), CRPS {b * factor:.3g} and {d * factor:.3g}"
+            f"{', standardised' if scale is None else ''}."
+        )
+        if self.rough:
+            said += f" Its scores are rough for {self.rough:.0%} of the rows (k̂ > {MOST_K})."
+        if self.verdict == "better" and not self.is_kept:
+            said += " It is not kept, as its bound is far below a plain process's."
+        return said
+
+
+def compare(
+    what: str,
+    than: str,
+    scores: RowScores,
+    reference: RowScores,
+    *,
+    surely: bool = False,
+    may_be_kept: bool = True,
+    num_rows: int | None = None,
+) -> Comparison:
+    """Compare two models by scores of the same rows.
+
+    :param what: Which model has to prove itself.
+    :param than: Which the other one is.
+    :param scores: Of the first.
+    :param reference: Of the other one.
+    :param surely: As for :func:`is_better`.
+    :param may_be_kept: Whether nothing else speaks against it.
+    :param num_rows: How many rows were left out; None for all.
+    """
+    gains = scores.log_density - reference.log_density
+    verdict: Verdict = "no better"
+    if gains.mean() > 0.0:
+        is_clear = is_better(scores, reference, surely=surely)
+        verdict = "better" if is_clear else "not clearly better"
+    return Comparison(
+        what,
+        than,
+        scores.mean,
+        reference.mean,
+        float(gains.mean()),
+        float(gains.std() / np.sqrt(len(gains))),
+        0.0 if scores.k_hat is None else float(np.mean(scores.k_hat > MOST_K)),
+        verdict,
+        verdict == "better" and may_be_kept,
+        num_rows,
+    )
