@@ -58,10 +58,10 @@ def select_model(
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where
     there are fewer inputs, their number, too; above 120 rows in the better kernel alone. They are
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
-    or where they are far below the best single layer. The last is kept if it predicts better than
-    that: by the log density of each row given all others, with CRPS not against it
-    (:func:`gpflow_dwp.selection.leave_one_out`), and if that density is higher, too, once draws are
-    weighted as if they had not seen the row (Pareto-smoothed importance sampling).
+    or where they are far below the best single layer. The last is kept if it predicts each row
+    better from all others, once draws are weighted as if they had not seen it (Pareto-smoothed
+    importance sampling): by log density, if CRPS does not object; without noise the gain has to be
+    sure. Numbers that decide are in :mod:`gpflow_dwp.selection.policy`.
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.

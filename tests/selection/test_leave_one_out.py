@@ -20,7 +20,7 @@ from gpflow_dwp.selection.leave_one_out import (
     predict_unseen,
 )
 from gpflow_dwp.selection.observations import has_atoms, odd_targets
-from gpflow_dwp.selection.scores import RowScores, is_better
+from gpflow_dwp.selection.scores import RowScores
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (15, 2))
@@ -140,18 +140,6 @@ def test_what_is_odd_of_a_target_is_said() -> None:
     zeros = np.where(RNG.uniform(size=100) < 0.6, 0.0, RNG.standard_normal(100))
     assert "t is 0 in" in str(odd_targets(zeros, "t"))
     assert odd_targets(RNG.standard_normal(100), "t") is None
-
-
-def test_better_is_by_density_if_crps_does_not_object() -> None:
-    """Catches scores with the wrong sign, and a choice by noise."""
-    noise = RNG.standard_normal(200)
-    base = RowScores(noise, np.abs(noise))
-    better = RowScores(noise + 0.5 + 0.1 * RNG.standard_normal(200), np.abs(noise) * 0.9)
-    assert is_better(better, base) and not is_better(base, better)
-    assert not is_better(RowScores(better.log_density, 1.5 * np.abs(noise)), base)
-    assert not is_better(better._replace(is_sane=False), base)
-    unsure = RowScores(noise + RNG.permutation(noise), np.abs(noise))
-    assert not is_better(unsure, base)
 
 
 def test_rows_are_scored_by_the_probability_of_their_cells() -> None:
