@@ -9,6 +9,7 @@ import tensorflow as tf
 from gpflow.kernels import Linear, Sum
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels.draws import SumDraws
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
 from gpflow_dwp.layers.rows import RowsPosterior
 from gpflow_dwp.models import DeepKernelProcess
@@ -33,8 +34,8 @@ def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None
     """Share the variance of a sum of functions out among its parts, in closed form.
 
     The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
-    own part of the kernel; where nearest rows add to it, it is what inducing points tell alone.
-    Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
+    own part of the kernel, in the mean over draws of that, if there are some; where nearest rows
+    add to it, it is what inducing points tell alone. Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
     al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
     which is negative where others make up for it. Under a warp f is what is warped.
 
@@ -50,16 +51,15 @@ def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None
     if weights_of is None:
         return None
     for kernel, weights in zip(posterior.output.kernels, weights_of, strict=True):
-        found = np.zeros((X.shape[1] + 1, weights.shape[1], len(X)))
-        for part in parts_of(kernel):
-            if isinstance(part, Linear):
-                slopes = part.variance.numpy() * Z.T @ weights
+        found = np.zeros((X.shape[1] + 1, weights.shape[-1], len(X)))
+        for part in kernel.kernels if isinstance(kernel, SumDraws) else parts_of(kernel):
+            if isinstance(getattr(part, "unit", part), Linear):
+                slopes = np.mean(part.variance.numpy() * (Z.T @ weights), axis=0)
                 found[:-1] += slopes[..., None] * X.T[:, None]
             else:
                 columns: Any = part.active_dims
-                found[int(columns[0]) if is_of_one_input(part) else -1] += (
-                    part(X, Z).numpy() @ weights
-                ).T
+                values = np.mean(part(X, Z).numpy() @ weights, axis=0)
+                found[int(columns[0]) if is_of_one_input(part) else -1] += values.T
         of_kernels.append(found)
     parts = np.concatenate(of_kernels, axis=1)
     parts -= parts.mean(axis=-1, keepdims=True)
@@ -69,10 +69,10 @@ def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None
 
 
 def _weights_of(told: Any) -> list[Array] | None:
-    """Of kernel functions at the inducing points, in means of functions, [M, Q] for each kernel."""
+    """Of kernel functions at the inducing points, in means of functions, [S, M, Q] by kernel."""
     if not isinstance(told, RowsPosterior):
-        return [part.weights.numpy()[0] for part in told.parts]
+        return [part.weights.numpy() for part in told.parts]
     if told.inducing is None or told.inducing.tril.shape[1] == 1:
         return None
     tril, mean = told.inducing.tril, told.inducing.mean
-    return [tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy()[0]]
+    return [tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy()]

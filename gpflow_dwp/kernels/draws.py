@@ -6,41 +6,54 @@ import copy
 from typing import Any
 
 import tensorflow as tf
-from gpflow.kernels import IsotropicStationary, Kernel
+from gpflow.kernels import IsotropicStationary, Kernel, Linear
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross
 from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
+from gpflow_dwp.kernels.values import parts_of
 
-__all__ = ["KernelDraws", "num_values"]
+__all__ = ["KernelDraws", "SumDraws", "draws_of", "num_values"]
+
+
+def draws_of(kernel: Kernel, logs: Array | tf.Tensor) -> KernelDraws:
+    """Make S kernels of one.
+
+    :param kernel: An isotropic stationary kernel, a :class:`SeparableMatern52` or a linear one, or
+        a sum of these.
+    :param logs: Of each draw the logarithms of lengthscales, if there are some, and of the
+        variance, of one part after the other, less those of ``kernel``, [S, K].
+    :raises UnsupportedKernelError: If the kernel is another one, or has other than K values.
+    """
+    logs = tf.convert_to_tensor(logs)
+    if not logs.shape[1] or logs.shape[1] != num_values(kernel):
+        raise UnsupportedKernelError(
+            f"draws of a {type(kernel).__name__} must be of {num_values(kernel)} values, got "
+            f"{logs.shape[1]}."
+        )
+    parts = parts_of(kernel)
+    of_parts = tf.split(logs, [num_values(part) for part in parts], axis=1)
+    drawn = [KernelDraws(part, values) for part, values in zip(parts, of_parts, strict=True)]
+    return drawn[0] if len(drawn) == 1 else SumDraws(drawn)
 
 
 class KernelDraws(Kernel):
     """S kernels of one kind, whose covariances all come at once: [S, N, N], or [S, N].
 
-    It is made for predictions, of the present values of a kernel, and has no parameters.
-
-    :param kernel: A stationary kernel of all inputs: an isotropic one, or a
-        :class:`SeparableMatern52`.
-    :param logs: Of each draw the logarithms of its lengthscales and, last, of its variance, less
-        those of ``kernel``, [S, K].
-    :raises UnsupportedKernelError: If the kernel is another one, or has other than K values.
+    It is made for predictions, of the present values of a kernel, and has no parameters: see
+    :func:`draws_of`.
     """
 
-    def __init__(self, kernel: Kernel, logs: Array | tf.Tensor) -> None:
-        super().__init__()
+    def __init__(self, kernel: Kernel, logs: tf.Tensor) -> None:
+        super().__init__(active_dims=kernel.active_dims)
         self.unit = copy.copy(kernel)
-        logs = tf.convert_to_tensor(logs)
-        if logs.shape[1] != num_values(kernel):
-            raise UnsupportedKernelError(
-                f"draws of a {type(kernel).__name__} must be of {num_values(kernel)} values, got "
-                f"{logs.shape[1]}."
-            )
         factors = tf.exp(logs)[:, None]
-        self.lengthscales = factors[..., :-1] * kernel.lengthscales  # [S, 1, D] or [S, 1, 1]
+        scales = getattr(kernel, "lengthscales", tf.ones([0], logs.dtype))
+        self.lengthscales = factors[..., :-1] * scales  # [S, 1, D], [S, 1, 1] or [S, 1, 0]
         self.variance = factors[..., -1:] * kernel.variance  # [S, 1, 1]
         self.unit.lengthscales = self.unit.variance = tf.ones([], logs.dtype)
+        self.unit.active_dims = slice(None)
 
     def take(self, draws: tf.Tensor) -> KernelDraws:
         """Some of the draws, or some several times."""
@@ -52,12 +65,13 @@ class KernelDraws(Kernel):
 
     def __call__(self, X: tf.Tensor, X2: tf.Tensor | None = None, **kwargs: Any) -> tf.Tensor:
         """As of GPflow's kernels, of inputs [N, D], or [S, N, D] where each draw has its own."""
-        if not kwargs.get("full_cov", True):
-            return self.K_diag(X)
-        return self.K(X, X2)
+        X, X2 = self.slice(X, X2)
+        return self.K(X, X2) if kwargs.get("full_cov", True) else self.K_diag(X)
 
     def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
         """Covariances under each draw, [S, N, N] or [S, N, M]."""
+        if isinstance(self.unit, Linear):
+            return self.variance * tf.matmul(X, X if X2 is None else X2, transpose_b=True)
         rows = X / self.lengthscales
         columns = rows if X2 is None else X2 / self.lengthscales
         if isinstance(self.unit, SeparableMatern52):
@@ -74,12 +88,42 @@ class KernelDraws(Kernel):
     def K_diag(self, X: tf.Tensor) -> tf.Tensor:
         """Variances under each draw, [S, N]."""
         variances = self.variance[..., 0]
+        if isinstance(self.unit, Linear):
+            return variances * tf.reduce_sum(tf.square(X), axis=-1)
         return tf.broadcast_to(variances, [tf.shape(variances)[0], tf.shape(X)[-2]])
+
+
+class SumDraws(KernelDraws):
+    """S sums of kernels.
+
+    :param kernels: Draws of the parts.
+    """
+
+    def __init__(self, kernels: list[KernelDraws]) -> None:
+        Kernel.__init__(self)
+        self.kernels, self.variance = kernels, kernels[0].variance
+
+    def take(self, draws: tf.Tensor) -> SumDraws:
+        """Some of the draws, or some several times."""
+        return SumDraws([kernel.take(draws) for kernel in self.kernels])
+
+    def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
+        """Covariances under each draw, [S, N, N] or [S, N, M]."""
+        return tf.add_n([kernel(X, X2) for kernel in self.kernels])
+
+    def K_diag(self, X: tf.Tensor) -> tf.Tensor:
+        """Variances under each draw, [S, N]."""
+        return tf.add_n([kernel(X, full_cov=False) for kernel in self.kernels])
 
 
 def num_values(kernel: Kernel) -> int:
     """Of how many values draws of a kernel are; 0 where there can be none."""
-    has_draws = isinstance(kernel, IsotropicStationary | SeparableMatern52)
-    if not has_draws or kernel.active_dims != slice(None) or kernel.variance.shape.rank:
+    parts = parts_of(kernel)
+    if len(parts) > 1:
+        sizes = [num_values(part) for part in parts]
+        return sum(sizes) if all(sizes) else 0
+    if not isinstance(kernel, IsotropicStationary | SeparableMatern52 | Linear):
         return 0
-    return int(kernel.lengthscales.shape.num_elements()) + 1
+    if kernel.variance.shape.rank:
+        return 0
+    return 1 + (0 if isinstance(kernel, Linear) else int(kernel.lengthscales.shape.num_elements()))

@@ -13,7 +13,7 @@ from gpflow.kernels import Kernel, Linear, Sum
 from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.check import check_input_kernel
-from gpflow_dwp.kernels.draws import KernelDraws
+from gpflow_dwp.kernels.draws import KernelDraws, SumDraws
 from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
 from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
@@ -74,7 +74,7 @@ class RandomLines(NamedTuple):
     :param slopes: [S, D, Q].
     """
 
-    kernel: Linear
+    kernel: Linear | KernelDraws
     slopes: tf.Tensor
 
     @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
@@ -90,7 +90,7 @@ class SumOfFunctions(NamedTuple):
     :param parts: Functions of each.
     """
 
-    kernel: Sum
+    kernel: Sum | SumDraws
     parts: tuple[RandomFunctions, ...]
 
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
@@ -129,7 +129,7 @@ def sample_random_functions(
     :raises ValueError: If a number is not a positive integer, the kernel is not for D columns, or
         ``seed`` is none.
     """
-    if type(kernel) is Sum:
+    if isinstance(kernel, Sum | SumDraws):
         singles = sum(map(is_of_one_input, kernel.kernels))
         of_one = max(_LEAST_FEATURES, num_features // max(singles, 1))
         seeds = split_seed(as_seed(seed), len(kernel.kernels))
@@ -160,7 +160,8 @@ def sample_random_functions(
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
     if kind is Linear:
         slopes = normal([num_samples, active, num_functions], as_seed(seed), dtype)
-        return RandomLines(kernel, tf.sqrt(kernel.variance)[..., None] * slopes)
+        scale = tf.sqrt(kernel.variance)
+        return RandomLines(kernel, (scale if is_drawn else scale[..., None]) * slopes)
     degrees = _DEGREES[kind]
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)

@@ -16,7 +16,7 @@ from gpflow.kernels import Kernel, SeparateIndependent
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.kernels.draws import KernelDraws, num_values
+from gpflow_dwp.kernels.draws import draws_of, num_values
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.layers.rows import NearestRows
 from gpflow_dwp.linalg import (
@@ -263,7 +263,7 @@ class RegressionGPLayer(RowsGPLayer):
         if self.kernel_draws is None or self.num_neighbours:
             return self
         drawn = copy.copy(self)
-        drawn.kernel = KernelDraws(self.kernel, tf.convert_to_tensor(self.kernel_draws))
+        drawn.kernel = draws_of(self.kernel, self.kernel_draws)
         return drawn
 
     @property

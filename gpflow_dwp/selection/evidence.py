@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -204,6 +205,12 @@ class Evidence:
     def num_kernel_values(self) -> int:
         """How many entries of a vector, the first ones, are the kernel's."""
         return self._size
+
+    def logs_of_kernel(self, vector: Array) -> Array:
+        """Logarithms of lengthscales and variance, of one part after the other, [K]."""
+        parts: Any = self._covariances.values(vector[: self._size])
+        logs = [np.log(value).ravel() for p in parts for value in (p.lengthscales, p.variance)]
+        return np.concatenate(logs)
 
     def value(self, vector: Array) -> float:
         """The same of an exact process, up to what the kernel does not change."""

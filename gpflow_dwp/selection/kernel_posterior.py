@@ -8,7 +8,7 @@ from gpflow import default_float
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.pareto_smoothing import pareto_smoothed
 from gpflow_dwp.kernels.draws import num_values
-from gpflow_dwp.kernels.values import values_of
+from gpflow_dwp.kernels.values import parts_of, values_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
@@ -34,7 +34,8 @@ _NUM_MOVES, _STEPS_OF_MOVE, _MOVE = 3, 5, 0.7
 def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
     """Draw logarithms of lengthscales and variance from their posterior, less those at its mode.
 
-    Their prior is flat, and beyond its limits a value counts as the limit; noise and warp stay.
+    Their prior is flat, but for lengthscales of sums, and beyond its limits a value counts as the
+    limit; noise and warp stay.
     Proposals are of a t distribution of 5 degrees of freedom with the curvature that the evidence
     has at its mode; draws are these, as often as their Pareto-smoothed importance weights say.
     Where there are few rows, and weights poor, Hamiltonian Monte Carlo moves each ("MCMC using
@@ -69,7 +70,8 @@ def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
     if are_few:
         for _ in range(_NUM_MOVES):
             draws = np.array([_moved(evidence, draw, rest, root, rng) for draw in draws])
-    return np.clip(draws, low, high) - mode[:K]
+    at_mode = evidence.logs_of_kernel(mode)
+    return np.array([evidence.logs_of_kernel(each) for each in np.clip(draws, low, high)]) - at_mode
 
 
 def _moved(
@@ -111,7 +113,7 @@ def draw_kernel_of(trainer: Trainer, model: DeepWishartProcess) -> tuple[bool, s
         and not (model.hidden_layers or layer.num_neighbours or trainer.has_missing)
         and layer.num_inducing == len(np.unique(X, axis=0))
         and num_values(layer.kernel)
-        and type(layer.kernel) in CLOSED_FORMS
+        and all(type(part) in CLOSED_FORMS for part in parts_of(layer.kernel))
         and default_float() == np.float64
     ):
         return False, ""

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.kernels.values import values_of
+from gpflow_dwp.evaluation.variance_shares import variance_shares
+from gpflow_dwp.kernels.values import as_kernel, values_of
 from gpflow_dwp.models import FunctionDraws, load_model, save_model
 from gpflow_dwp.selection import Selection, select_model
 from gpflow_dwp.selection.evidence import Evidence
@@ -80,6 +81,44 @@ def test_predictions_are_the_mixture_of_processes(selected: Selection, tmp_path:
         np.testing.assert_allclose((drawn.mean(0) - mean) / np.sqrt(variance), 0.0, atol=0.15)
         np.testing.assert_allclose(drawn.std(0), np.sqrt(variance), rtol=0.15)
     assert model.posterior(3, seed=0).sample_f(T).shape == (3, 5, 1)
+
+
+def test_sums_average_over_all_their_parts() -> None:
+    """Catches values in the order of the fit, not of the parts, and shares at the mode alone.
+
+    Predictions, shares and functions are those of GPflow's processes with each draw's kernel.
+    """
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1.5, 1.5, (25, 2))
+    Y = np.sin(2.0 * X[:, :1]) + X[:, 1:] ** 2 + 0.2 * rng.standard_normal((25, 1))
+    settings = {"kernel": "AdditiveMatern52", "likelihood": "gaussian", "progress": False}
+    model = select_model((X, Y), depth=1, **settings).model
+    layer, T = model.output_layer, rng.uniform(-1.5, 1.5, (6, 2))
+    moments, joints = [], []
+    for row in layer.kernel_draws.numpy():
+        parts, rest = [], np.exp(row)
+        for part in values_of(layer.kernel):
+            scales, rest = np.split(rest, [np.size(part.lengthscales)])
+            lengthscales = part.lengthscales * scales.reshape(np.shape(part.lengthscales))
+            parts.append(part._replace(lengthscales=lengthscales, variance=part.variance * rest[0]))
+            rest = rest[1:]
+        process = gpflow.models.GPR((X, Y), as_kernel(tuple(parts)), likelihood=model.likelihood)
+        moments.append([each.numpy()[:, 0] for each in process.predict_f(T)])
+        noise = process.likelihood.variance * np.eye(len(X))
+        alpha = np.linalg.solve(process.kernel(X) + noise, Y)
+        joints.append((process.kernel.kernels[0](T, X) @ alpha).numpy()[:, 0])
+    means, variances = np.array(moments).swapaxes(0, 1)
+    assert means.std(0).max() > 0.1 * np.sqrt(variances.mean(0)).max()
+    variance = (variances + means**2).mean(0) - means.mean(0) ** 2
+    of_f = [part.numpy()[:, 0] for part in model.predict_f(T)]
+    np.testing.assert_allclose(of_f, [means.mean(0), variance], rtol=1e-3)
+    functions = FunctionDraws(model, 1_000, num_features=200, seed=0)(tf.constant(T)).numpy()
+    np.testing.assert_allclose(functions[..., 0].std(0), np.sqrt(variance), rtol=0.15)
+    shares = variance_shares(model, T)
+    joint, total = np.mean(joints, axis=0), means.mean(0)
+    assert shares is not None
+    of_joint = np.cov(joint, total)[0, 1] / np.var(total, ddof=1)
+    np.testing.assert_allclose(np.squeeze(shares.joint), of_joint, rtol=1e-3)
 
 
 def test_what_is_chosen_says_whether_it_averages(selected: Selection) -> None:
