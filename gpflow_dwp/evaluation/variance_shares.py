@@ -35,8 +35,9 @@ def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None
 
     The posterior mean of a single layer whose kernel is a sum is a sum of functions, each from its
     own part of the kernel, in the mean over draws of that, if there are some; where nearest rows
-    add to it, it is what inducing points tell alone. Part i has Cov(fᵢ, f) / Var(f) of its variance over given inputs (Li et
-    al., "Global sensitivity analysis for systems with independent and/or correlated inputs", 2010),
+    add to it, it is what inducing points tell alone. Part i has Cov(fᵢ, f) / Var(f) of its variance
+    over given inputs (Li et al., "Global sensitivity analysis for systems with independent and/or
+    correlated inputs", 2010),
     which is negative where others make up for it. Under a warp f is what is warped.
 
     :param X: Inputs that the variance is over, [N, D] in the model's units.
