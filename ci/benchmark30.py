@@ -211,7 +211,7 @@ def _listed(order: pd.Series) -> str:
 
 @app.command
 def report(folder: Path, /) -> None:
-    """Write report.md, a table for each number of runs and noise, and heat maps beside it."""
+    """Write report.md, a table for each number of runs and noise, and figures beside it."""
     lines = [line for line in read_lines(folder / "results.jsonl") if "failure" not in line]
     text = []
     for (n, noise), block in pd.DataFrame(lines).groupby(["num_runs", "noise"]):
@@ -229,10 +229,22 @@ def report(folder: Path, /) -> None:
             shown["rank"] = places["ours"]
             shown["best"], shown["of"] = printed.min(axis=1), printed.idxmin(axis=1)
             heat_map(table[order.index]).savefig(folder / f"{n}-{noise:g}.png")
+            bars(order).savefig(folder / f"{n}-{noise:g}-ranks.png", dpi=150)
         others = table[[name for name in METHODS if name in table and name != "ours"]]
         text.append(shown.join(others, how="outer").to_markdown(floatfmt=".4g"))
     (folder / "report.md").write_text("\n\n".join(text) + "\n")
     print("\n\n".join(text))
+
+
+def bars(order: pd.Series) -> Figure:
+    """Draw mean ranks, the best first."""
+    figure = Figure((7.0, 2.6), layout="constrained")
+    ax = figure.subplots()
+    colours = ["C1" if name == "ours" else "C0" for name in order.index]
+    ax.bar(range(len(order)), order, color=colours)
+    ax.set_xticks(range(len(order)), order.index, rotation=90)
+    ax.set_ylabel("mean rank by CRPS")
+    return figure
 
 
 def heat_map(table: pd.DataFrame) -> Figure:
