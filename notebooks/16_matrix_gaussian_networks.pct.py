@@ -21,15 +21,21 @@
 # %% tags=["hide-input"]
 # %matplotlib inline
 import os
+import warnings
+from types import SimpleNamespace
 
 import gpflow
 import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.keras import tf_keras
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from gpflow_dwp import build_matrix_gaussian_network, fit
 
+warnings.filterwarnings("ignore", "`layer.add_variable` is deprecated|The initializer")
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
 NUM_STEPS = 10 if FAST else 5_000
 NUM_DRAWS = 10 if FAST else 200
@@ -62,13 +68,46 @@ def known_noise(variance: float) -> gpflow.likelihoods.Gaussian:
     return likelihood
 
 
+def factorised_layer(units, activation=None):
+    """Return a layer of N(0, 1) weights whose posterior factorises, local reparameterisation."""
+    return tfp.layers.DenseLocalReparameterization(units, activation=activation)
+
+
+def train_keras(layers, X, Y, noise):
+    """Train a network of Keras's on all rows at a step; return what predicts as a model does."""
+    X, Y = (tf.constant(part, tf.float32) for part in (X, Y))
+    network, optimizer = tf_keras.Sequential(layers), tf_keras.optimizers.Adam(1e-2)
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            errors = Y - network(X, training=True)
+            loss = 0.5 * tf.reduce_sum(errors**2) / noise + tf.add_n(network.losses)
+        weights = network.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+    network(X)
+    optimizer.build(network.trainable_variables)
+    for _ in range(NUM_STEPS):
+        step()
+
+    def predict_y(grid, num_samples):
+        grid = tf.constant(grid, tf.float32)
+        draws = np.array([network(grid, training=True) for _ in range(num_samples)])
+        return draws.mean(axis=0), draws.var(axis=0) + noise
+
+    return SimpleNamespace(predict_y=predict_y)
+
+
 # %% [markdown]
 # ## A cubic function
 #
 # Twenty inputs from U[-4, 4], $y = x^3 + \epsilon$ with $\epsilon \sim N(0, 9)$; one hidden layer
 # of 100 units, two pseudo-data pairs in the first layer and four in the second. The noise variance
 # is either known or has the paper's Gamma prior and posterior; the paper does not say which its
-# figure shows.
+# figure shows. Beside them, with known noise, are the two others of that figure that are no work of
+# others': a network whose posterior factorises over weights, and one with a dropout rate of 0.2 in
+# its hidden layer, in training and in prediction, and the same prior as a penalty.
 
 # %%
 rng = np.random.default_rng(0)
@@ -77,13 +116,9 @@ Y = X**3 + 3.0 * rng.normal(size=X.shape)
 center, scale = X.mean(), X.std()
 inputs = (X - center) / scale
 grid = np.linspace(-6.0, 6.0, 200)[:, None]
-figure = Figure(figsize=(10, 4))
-for axes, (title, likelihood) in zip(
-    figure.subplots(1, 2, sharey=True),
-    {"noise known": known_noise(9.0), "noise learned": None}.items(),
-    strict=True,
-):
-    model = build_matrix_gaussian_network(
+fitted = {}
+for title, likelihood in {"noise known": known_noise(9.0), "noise learned": None}.items():
+    model = fitted[f"matrix Gaussian, {title}"] = build_matrix_gaussian_network(
         (inputs, Y),
         width=100,
         num_pseudo_data=(2, 4),
@@ -92,9 +127,27 @@ for axes, (title, likelihood) in zip(
         num_samples=2,
     )
     fit(model, (inputs, Y), NUM_STEPS, progress=False)
+tf.random.set_seed(0)
+layers = [factorised_layer(100, "relu"), factorised_layer(1)]
+fitted["factorised"] = train_keras(layers, inputs, Y, 9.0)
+penalty = {"kernel_regularizer": tf_keras.regularizers.L2(0.5)}
+layers = [
+    tf_keras.layers.Dense(100, "relu", **penalty),
+    tf_keras.layers.Dropout(0.2),
+    tf_keras.layers.Dense(1, **penalty),
+]
+fitted["dropout"] = train_keras(layers, inputs, Y, 9.0)
+
+figure = Figure(figsize=(14, 4), layout="constrained")
+inside = np.linspace(-4.0, 4.0, 81)[:, None]
+print(f"{'':30s} error and width of 3 deviations within [-4, 4]")
+for axes, (title, model) in zip(figure.subplots(1, 4, sharey=True), fitted.items(), strict=True):
     draw(axes, model, inputs, Y, (grid - center) / scale, (3,))
     axes.plot((grid[:, 0] - center) / scale, grid[:, 0] ** 3, "k--", lw=1, label="cubic")
     axes.set(title=title, xlabel="x, standardised")
+    mean, variance = model.predict_y((inside - center) / scale, num_samples=NUM_DRAWS)
+    error = np.sqrt(np.mean((mean - inside**3) ** 2))
+    print(f"{title:30s} {error:5.1f} {3.0 * np.mean(np.sqrt(variance)):5.1f}")
 figure.axes[0].set_ylabel("y")
 figure.axes[0].legend(frameon=False)
 figure
@@ -102,7 +155,9 @@ figure
 # %% [markdown]
 # The mean follows the cubic where there are data. Beyond them it goes on straight and the band
 # opens, but the cubic soon leaves it. The noise that is learned has a standard deviation of 3.8,
-# where that of the data is 3, and changes little else.
+# where that of the data is 3, and changes little else. The network that factorises underfits, as in
+# the paper, and so does the one with dropout: with twenty rows both give up the cubic for what the
+# prior likes better, with errors of 7 and 8.5 within [-4, 4] for 3, and neither band holds it.
 #
 # ## A function with a gap
 #
@@ -156,7 +211,8 @@ figure
 #
 # Classification (section 4.2) on the 8 x 8 images that come with scikit-learn, as 64 numbers in no
 # order: two hidden layers of 50 units, a softmax likelihood, weights with the prior
-# $MN(0, I, I)$, at most 0.25 for the dropout rates, minibatches.
+# $MN(0, I, I)$, at most 0.25 for the dropout rates, minibatches. Beside it is a network of as many
+# units with a dropout rate of 0.5 and a third of the steps.
 
 # %%
 images, labels = load_digits(return_X_y=True)
@@ -182,8 +238,19 @@ fit(
 )
 probabilities = np.asarray(model.predict_y(X[test], num_samples=5 if FAST else None)[0])
 logistic = LogisticRegression(max_iter=1_000).fit(X[train], labels[train])
+dropout = tf_keras.Sequential(
+    [
+        *(tf_keras.layers.Dense(50, "relu"), tf_keras.layers.Dropout(0.5)),
+        *(tf_keras.layers.Dense(50, "relu"), tf_keras.layers.Dropout(0.5)),
+        tf_keras.layers.Dense(10, "softmax"),
+    ]
+)
+dropout.compile("adam", "sparse_categorical_crossentropy")
+dropout.fit(X[train], labels[train], batch_size=100, epochs=NUM_STEPS // 12 + 1, verbose=0)
+draws = [dropout(X[test], training=True) for _ in range(NUM_DRAWS)]
 for name, predicted in (
     ("matrix-Gaussian network", probabilities),
+    ("dropout network", np.mean(draws, axis=0)),
     ("logistic regression", logistic.predict_proba(X[test])),
 ):
     error = np.mean(predicted.argmax(axis=1) != labels[test])
@@ -191,6 +258,9 @@ for name, predicted in (
     print(f"{name}: {100 * error:.1f}% wrong, log-likelihood {log_likelihood:.3f} per image")
 
 # %% [markdown]
+# On these digits dropout makes the fewest mistakes (1.3%, 2.2% for the other two), with a
+# log-likelihood slightly ahead of the matrix-Gaussian network's.
+#
 # The least certain of the test images, with the two most probable digits; a wrong first choice is
 # red.
 
