@@ -195,10 +195,8 @@ def main_effects(
         (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
         interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
     mean, interval = (emulator.shaped(part, are_outputs=True) for part in (mean, interval))
-    shares = None
-    if emulator.model is not None:
-        at = emulator.units.to_model(emulator.columns.expanded(base))
-        shares = variance_shares(emulator.model, at)
+    at = emulator.units.to_model(emulator.columns.expanded(base))
+    shares = None if emulator.model is None else variance_shares(emulator.model, at)
     if shares is not None:
         single, joint = emulator.columns.summed(shares.single), shares.joint
         shares = VarianceShares(*map(emulator.shaped, (single, joint)))

@@ -142,24 +142,19 @@ def _arguments(instance: Any) -> dict[str, Any]:
         skipped = ("name", "validate_args", "allow_nan_stats")
         given = instance.parameters.items()
         return {name: value for name, value in given if value is not None and name not in skipped}
-    parameters = inspect.signature(type(instance)).parameters
-    required = {
-        name: each.default is each.empty
-        for name, each in parameters.items()
-        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name != "name"
-    }
-    if isinstance(instance, Kernel) and "kwargs" in parameters:
-        required["active_dims"] = True
     arguments, kept_as = {}, getattr(instance, "kept_as", {})
-    for name, is_required in required.items():
-        try:
-            arguments[name] = operator.attrgetter(kept_as.get(name, name))(instance)
-        except AttributeError:
-            if is_required:
-                raise SavedModelError(
-                    f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
-                    "as an attribute"
-                ) from None
+    for name, each in inspect.signature(type(instance)).parameters.items():
+        if each.kind is each.VAR_KEYWORD and isinstance(instance, Kernel):
+            arguments["active_dims"] = instance.active_dims
+        elif name != "name" and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+            try:
+                arguments[name] = operator.attrgetter(kept_as.get(name, name))(instance)
+            except AttributeError:
+                if each.default is each.empty:
+                    raise SavedModelError(
+                        f"{type(instance).__name__} does not keep its constructor's argument "
+                        f"{name!r} as an attribute"
+                    ) from None
     if isinstance(instance, HeteroskedasticTFPConditional):
         zeros = tf.zeros([1, 2], gpflow.default_float())
         arguments["distribution_class"] = type(instance.conditional_distribution(zeros))
