@@ -136,11 +136,12 @@ class RowEncoder(Encoder):
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         keys = _row_keys(X, Y)
         places = tf.minimum(tf.searchsorted(self._keys, keys), len(self._keys) - 1)
-        is_known = tf.equal(tf.gather(self._keys, places), keys)[:, None]
-        rows = tf.gather(self._order, places)
-        mean, scale = tf.gather(self.mean, rows), tf.gather(self.scale, rows)
-        unknown = tf.fill(tf.shape(mean), tf.constant(np.nan, mean.dtype))
-        return tf.where(is_known, mean, unknown), tf.where(is_known, scale, unknown)
+        is_known = tf.equal(tf.gather(self._keys, places), keys)[:, None, None]
+        # By way of a stack gradients are dense, as optimisers expect.
+        moments = tf.stack([self.mean, self.scale], axis=-1)
+        moments = tf.gather(moments, tf.gather(self._order, places))
+        moments = tf.where(is_known, moments, tf.constant(np.nan, moments.dtype))
+        return moments[..., 0], moments[..., 1]
 
 
 def _row_keys(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:

@@ -218,7 +218,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         It is a lower bound of the evidence where :attr:`objective_name` is "ELBO".
 
         Derivatives by parameters are right to any order. Those by α, β, μ and σ of a Wishart layer
-        leave out a term of mean zero, so that second ones by these are no symmetric matrix.
+        leave out a term of mean zero, so that second ones by these are no symmetric matrix, and so
+        do those by an encoder that are doubly reparameterised.
 
         :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
             [N] that say how often each row counts.
