@@ -58,22 +58,6 @@ def test_importance_weighted_bound_is_that_of_numpy() -> None:
     np.testing.assert_allclose(np.mean(batches), means.sum(axis=1).mean())
 
 
-def test_one_importance_sample_is_the_evidence_lower_bound() -> None:
-    rng = np.random.default_rng(0)
-    expectations, local = rng.normal(size=(2, 6, 1)), rng.normal(size=(2, 6, 1))
-
-    weighted = importance_weighted_bound(
-        tf.constant(expectations), tf.constant(local), [tf.zeros([1], tf.float64)], num_data=6
-    )
-
-    plain = evidence_lower_bound(
-        tf.constant(expectations[..., 0]),
-        [tf.constant(local.sum(axis=(1, 2)))],
-        num_data=6,
-    )
-    np.testing.assert_allclose(weighted.weighted_sum(), plain.weighted_sum())
-
-
 def test_bounds_are_ordered_below_the_evidence() -> None:
     """Of y ~ N(f(w), 0.3), f a priori linear, whose evidence is an integral over w: K draws of w
     from its prior give more than one, and with a drawn f more than with one integrated inside."""

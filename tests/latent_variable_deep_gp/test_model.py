@@ -98,14 +98,6 @@ def test_one_layer_is_svgp() -> None:
     )
 
 
-def test_bound_is_exact_where_the_encoder_is() -> None:
-    _, Y = linear_data()
-    model = linear_model(2, GivenEncoder(*exact_posterior(Y)))
-
-    # Weights are constant then, so every K and every draw gives the evidence; K = 1 samples w.
-    np.testing.assert_allclose(bound_without_functions(model, 4), exact_evidence(Y), rtol=1e-6)
-
-
 def test_bound_grows_with_the_number_of_importance_samples_up_to_the_evidence() -> None:
     model = linear_model(4_000, GivenEncoder(np.zeros((3, 1)), np.full((3, 1), 0.8)))
 
