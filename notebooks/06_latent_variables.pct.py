@@ -281,7 +281,7 @@ for K in (2, 20) if FAST else (2, 5, 20, 100):
     print(f"{K:3d} {noise[0]:7.4f} {noise[1]:7.4f}")
 
 # %% [markdown]
-# Doubly reparameterised they are less noisy by a factor of two to six from K = 5 on. Where the
+# Doubly reparameterised they are less noisy from K = 5 on, by a factor of up to six. Where the
 # encoder is far from the posterior, as before training, they can be noisier.
 
 # %% [markdown]

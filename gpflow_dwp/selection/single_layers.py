@@ -51,6 +51,7 @@ __all__ = ["SingleLayers"]
 # Lengthscales in units of the distance between two standardised rows, and noise by signal: of
 # ratios that explain as much, as where no row tells of another, the first.
 _SCALES = 2.0 ** np.arange(-6.0, 2.1)
+_FINER = 2.0 ** np.arange(-8.0, -6.0)  # of many rows of one input
 _Noise = tuple[LikelihoodName, Array, tuple[float, float]]
 _NOISE: _Noise = "gaussian", np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
 _NUGGET: _Noise = "noise_free", np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
@@ -105,9 +106,12 @@ class SingleLayers:
             began = time.perf_counter()
             few = self.order[: policy.ROWS_FOR_STARTS]
             starts = [
-                self.fit(start, few, self.max_iterations)
-                for start in self.initialisations(name, few, ard=True)
+                self.fit(start, rows, self.max_iterations)
+                for rows in [few, *self._patches()]
+                for start in self.initialisations(name, rows, ard=True)
             ]
+            if self._patches():  # evidences of other rows do not compare
+                starts = [self.fit(start, self._rows, 0) for start in starts]
             start = best_start(starts)
             if len(few) < len(self._rows):
                 start = self.fit(start, self._rows, self.max_iterations)
@@ -120,6 +124,14 @@ class SingleLayers:
             common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
+
+    def _patches(self) -> list[Index]:
+        """Of many rows of one input those in the middle, which show what is too fast for few."""
+        size = policy.ROWS_FOR_STARTS
+        if self.X.shape[1] > 1 or len(self.order) <= size:
+            return []
+        middle = (len(self.order) - size) // 2
+        return [self.order[np.argsort(self.X[self.order, 0])][middle : middle + size]]
 
     def with_sums(self, joint: list[Start]) -> list[Start]:
         """Add a process whose kernel is a sum, first if it is ahead of all by evidence and scores.
@@ -260,7 +272,7 @@ class SingleLayers:
         pooled = 0.0 if self._row_means is None else self._row_means.pooled_variance
         covariances = covariances_of(kernel, [(X, X)])
         vector, profile = covariances.start(), []
-        for scale in _SCALES:
+        for scale in np.append(_FINER if self._patches() else [], _SCALES):
             K, _ = covariances.blocks(vector + np.log(scale) * covariances.scanned)
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios

@@ -305,6 +305,16 @@ def test_rows_that_count_more_than_once_do_not_prove_that_there_is_no_noise() ->
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+def test_what_is_too_fast_for_few_rows_is_seen() -> None:
+    """Catches starts from random rows alone, two of which come to a period of the wave."""
+    rng = np.random.default_rng(1)
+    t = rng.uniform(-1.7, 1.7, (800, 1))
+    wave = standardised(np.sin(2.0 * np.pi * 100.0 * t / 3.4) + 0.2 * rng.standard_normal(t.shape))
+    singles = SingleLayers(t, wave, None, np.zeros(1), 50, 0, False, lambda *_: None)
+    (found,) = singles.plain(["SquaredExponential"])
+    assert found.kernel[0].lengthscales < 0.02 and found.scores.mean.crps < 0.4
+
+
 def test_held_out_rows_end_the_steps() -> None:
     """Catches held-out rows that are not looked at: of other labels, any learning is for worse."""
     labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
