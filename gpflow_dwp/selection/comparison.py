@@ -68,7 +68,6 @@ def compare(
     scores: RowScores,
     reference: RowScores,
     *,
-    surely: bool = False,
     may_be_kept: bool = True,
     num_rows: int | None = None,
 ) -> Comparison:
@@ -78,15 +77,13 @@ def compare(
     :param than: Which the other one is.
     :param scores: Of the first.
     :param reference: Of the other one.
-    :param surely: As for :func:`is_better`.
     :param may_be_kept: Whether nothing else speaks against it.
     :param num_rows: How many rows were left out; None for all.
     """
     gains = scores.log_density - reference.log_density
     verdict: Verdict = "no better"
     if gains.mean() > 0.0:
-        is_clear = is_better(scores, reference, surely=surely)
-        verdict = "better" if is_clear else "not clearly better"
+        verdict = "better" if is_better(scores, reference) else "not clearly better"
     return Comparison(
         what,
         than,

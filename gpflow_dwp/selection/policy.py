@@ -49,7 +49,7 @@ MARGIN = 2.0
 LEAST_NATS = 0.02
 """A deeper model has to gain so much, in nats a row or as a share of CRPS - small tables."""
 SURE_ERRORS = 3.0
-"""Without noise it has to gain so many standard errors - piston, robot_arm."""
+"""Where it gains so many standard errors, CRPS may be level - yacht."""
 LEVEL_CRPS = 0.05
 """As a share: two mean scores are level that differ by no more, nor by a standard error."""
 LEVEL_NATS = 0.01

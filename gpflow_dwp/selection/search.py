@@ -195,13 +195,11 @@ class Search(Trials):
                 return deep, f"Depth {depth} was asked for."
             return deep, "No other candidate predicts each row from all others better."
         least = num_data * (plain[0].elbo / plain[0].num_data - policy.NATS_OF_FIT)
-        surely = is_noise_free(plain[0].likelihood)
         found = compare(
             f"Depth {depth}",
             "depth 1",
             deep.row_scores,
             scores,
-            surely=surely,
             may_be_kept=deep.trial.elbo >= least,
         )
         if not found.is_kept:
@@ -218,7 +216,6 @@ class Search(Trials):
                 f"depth {deeper - 1}",
                 other.row_scores,
                 deep.row_scores,
-                surely=surely,
             )
             if not further.is_kept:
                 break

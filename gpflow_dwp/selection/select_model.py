@@ -60,8 +60,8 @@ def select_model(
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
     or where they are far below the best single layer. The last is kept if it predicts each row
     better from all others, once draws are weighted as if they had not seen it (Pareto-smoothed
-    importance sampling): by log density, if CRPS does not object; without noise the gain has to be
-    sure. Numbers that decide are in :mod:`gpflow_dwp.selection.policy`.
+    importance sampling): by log density, if CRPS does not object. Numbers that decide are in
+    :mod:`gpflow_dwp.selection.policy`.
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.
