@@ -65,7 +65,7 @@ def test_deep_models_have_a_trend_too() -> None:
 def test_what_is_no_trend_is_named() -> None:
     """Catches a warp in whose units a trend would be, and shapes that broadcast."""
     for arguments, message in (
-        ({"mean_function": "linear"}, "must be an instance of MeanFunction, got str"),
+        ({"mean_function": "quadratic"}, "'linear' or None, got 'quadratic'"),
         ({"mean_function": gpflow.functions.Linear(np.ones((2, 2)))}, r"numbers \[25, 1\]"),
         ({"mean_function": trend(), "likelihood": "warped"}, "got 'warped'"),
     ):
