@@ -199,8 +199,9 @@ class RegressionGPLayer(RowsGPLayer):
 
     Parameters and errors are those of :class:`RowsGPLayer`, and:
 
-    :param kernel_draws: Of each draw the logarithms of the lengthscales and, last, of the variance,
-        less those of ``kernel``, [S, K]: see :class:`KernelDraws`. For a layer that is the lowest.
+    :param kernel_draws: Of each draw the logarithms of the lengthscales and of the variance, of one
+        part of a sum after the other, less those of ``kernel``, [S, K]: see
+        :func:`~gpflow_dwp.kernels.draws.draws_of`. For a layer that is the lowest.
     """
 
     takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent,)

@@ -47,9 +47,10 @@ def select_model(
     a warp, and Student's noise, if each row is predicted from all others no worse than with plain
     Gaussian noise, by CRPS in the unit of the observations.
 
-    Of up to 500 rows a single layer with one kernel of all inputs averages its predictions over 20
-    draws of lengthscales and variance from their posterior, where that changes them by more than
-    a twentieth of their deviations (:class:`gpflow_dwp.layers.RegressionGPLayer`).
+    Of up to 500 rows a single layer averages its predictions over 20 draws of lengthscales and
+    variances from their posterior, where outputs share a kernel, a stationary one or a sum, and
+    where that changes predictions by more than a twentieth of their deviations
+    (:class:`gpflow_dwp.layers.RegressionGPLayer`).
 
     Of two to ten outputs each gets a kernel and noise of its own, if the evidence is higher by
     Schwarz's criterion, and leave-one-out scores are better.
