@@ -74,7 +74,7 @@ class Choice:
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps, and tries depth 3, too.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
-        at most 500 above in a single layer; where gradient steps are taken, for 100, and with
+        fewer above in a single layer; where gradient steps are taken, for 100, and with
         minibatches of numbers for 200.
     :param posterior: Posterior family of every Wishart layer; like the next five, as for
         :func:`build_deep_wishart_process`.

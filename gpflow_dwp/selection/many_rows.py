@@ -36,8 +36,9 @@ from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["choose_from_many"]
 
-# Inducing points of a single layer, and the product of rows and their square.
-_INDUCING, _WORK = (100, 500), 2.5e9
+# Inducing points of a single layer, at least, and the product of rows and their square: up to 1,357
+# rows all of them.
+_LEAST_INDUCING, _WORK = 100, 2.5e9
 # Draws of deep models, for these and for predictions: their rows' features at inducing points have
 # to fit into memory.
 _DRAWS, _LEAST_DRAWS, _MOST_ENTRIES = 20, 10, 5e7
@@ -108,7 +109,8 @@ class _Many:
         near = fit_to_near_rows(singles, few.start, few.plain, is_given=is_given)
         size = trainer.choice.num_inducing
         if size == "auto":
-            size = int(np.clip(math.sqrt(_WORK / len(trainer.X)), *_INDUCING))
+            num_data = len(trainer.X)
+            size = int(np.clip(math.sqrt(_WORK / num_data), _LEAST_INDUCING, num_data))
         sizes = [(near, size, policy.NEIGHBOURS), (near, 1, policy.NEIGHBOURS_ALONE)]
         if few.single is not None:
             sizes.append((self._fitted_to_few(few.single), size, policy.NEIGHBOURS))
