@@ -119,7 +119,7 @@ def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> Non
             return f"[{label}](/{page}{mark}{anchor})"
         return f"`{link}`" if label == link else f"{label} (`{link}`)"
 
-    text[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text[0])
+    text[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", replace, text[0])
 
 
 def offer_notebook(app: Any, name: str, text: list[str]) -> None:
