@@ -81,6 +81,8 @@ def compare(
     :param num_rows: How many rows were left out; None for all.
     """
     gains = scores.log_density - reference.log_density
+    with np.errstate(invalid="ignore"):  # of a model that could not be scored
+        error = float(gains.std() / np.sqrt(len(gains)))
     verdict: Verdict = "no better"
     if gains.mean() > 0.0:
         verdict = "better" if is_better(scores, reference) else "not clearly better"
@@ -90,7 +92,7 @@ def compare(
         scores.mean,
         reference.mean,
         float(gains.mean()),
-        float(gains.std() / np.sqrt(len(gains))),
+        error,
         0.0 if scores.k_hat is None else float(np.mean(scores.k_hat > MOST_K)),
         verdict,
         verdict == "better" and may_be_kept,

@@ -77,12 +77,12 @@ def choose_from_many(trainer: Trainer) -> Selection:
         told = f"That is of {len(some):,} rows; predictions are from all."
         return few.selection(single, *of_few.reasons, told)
     if isinstance(of_few.model.likelihood, HeteroskedasticGaussian):
-        what, other = "Heteroskedastic noise", many.heteroskedastic(trainer)
+        other = many.heteroskedastic(trainer)
+        names = "Heteroskedastic noise", "another single layer"
     else:
         other = many.deep(trainer)
-        what = f"Depth {other.trial.depth}"
-    scores = other.row_scores, single.row_scores
-    found = compare(what, "another single layer", *scores, num_rows=len(rows))
+        names = f"Depth {other.trial.depth}", "a single layer"
+    found = compare(*names, other.row_scores, single.row_scores, num_rows=len(rows))
     return few.selection(other if found.is_kept else single, found)
 
 

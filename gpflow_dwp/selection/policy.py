@@ -1,7 +1,7 @@
 """The numbers that decide which model is kept, how much is tried, and on how many rows.
 
-All were found on seeds from 10 on and splits from 5 on, never on those of claims. Each says after
-the dash which cases it was found on. ``python ci/policy.py`` halves and doubles them, and tells
+All were found on seeds from 10 on and splits from 5 on, never on those of claims. After the dash
+are cases to watch where one is changed: ``python ci/policy.py`` halves and doubles them, and tells
 which cases take notice.
 """
 

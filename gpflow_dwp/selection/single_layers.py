@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -107,10 +108,10 @@ class SingleLayers:
             few = self.order[: policy.ROWS_FOR_STARTS]
             starts = [
                 self.fit(start, rows, self.max_iterations)
-                for rows in [few, *self._patches()]
+                for rows in [few, *self._patches]
                 for start in self.initialisations(name, rows, ard=True)
             ]
-            if self._patches():  # evidences of other rows do not compare
+            if self._patches:  # evidences of other rows do not compare
                 starts = [self.fit(start, self._rows, 0) for start in starts]
             start = best_start(starts)
             if len(few) < len(self._rows):
@@ -125,6 +126,7 @@ class SingleLayers:
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
 
+    @functools.cached_property
     def _patches(self) -> list[Index]:
         """Of many rows of one input those in the middle, which show what is too fast for few."""
         size = policy.ROWS_FOR_STARTS
@@ -272,7 +274,7 @@ class SingleLayers:
         pooled = 0.0 if self._row_means is None else self._row_means.pooled_variance
         covariances = covariances_of(kernel, [(X, X)])
         vector, profile = covariances.start(), []
-        for scale in np.append(_FINER if self._patches() else [], _SCALES):
+        for scale in np.append(_FINER if self._patches else [], _SCALES):
             K, _ = covariances.blocks(vector + np.log(scale) * covariances.scanned)
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios

@@ -9,7 +9,20 @@ from gpflow.kernels import Kernel, Linear, Matern32, Matern52, White
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels import SeparableMatern52
 from gpflow_dwp.kernels.additive import additive_kernel
-from gpflow_dwp.kernels.draws import draws_of
+from gpflow_dwp.kernels.draws import KernelDraws, draws_of
+
+
+def check_draw(draws: KernelDraws, s: int, one: Kernel) -> None:
+    """Compare one of three draws with a kernel of its values."""
+    rng = np.random.default_rng(0)
+    points, X = rng.standard_normal((2, 4, 2))
+    own = rng.standard_normal((3, 5, 2))
+    np.testing.assert_allclose(draws(X)[s], one(X), rtol=1e-12)
+    np.testing.assert_allclose(draws(points, X)[s], one(points, X), rtol=1e-12)
+    np.testing.assert_allclose(draws(points, own)[s], one(points, own[s]), rtol=1e-12)
+    np.testing.assert_allclose(draws(X, full_cov=False)[s], one(X, full_cov=False))
+    if s != 1:
+        np.testing.assert_allclose(draws.take([2, 0])(X)[s // 2 ^ 1], one(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [Matern32, SeparableMatern52])
@@ -18,30 +31,17 @@ def test_covariances_are_those_of_each_kernel(
     kind: type[Kernel], scales: float | list[float]
 ) -> None:
     """Catches values that go to another draw or column, and inputs of each draw mixed up."""
-    rng = np.random.default_rng(0)
-    points, X = rng.standard_normal((2, 4, 2))
-    logs = 0.3 * rng.standard_normal((3, np.size(scales) + 1))
-    kernel = kind(1.5, scales)
-    draws = draws_of(kernel, logs)
-    own = rng.standard_normal((3, 5, 2))
-    taken = draws.take([2, 0])
+    logs = 0.3 * np.random.default_rng(1).standard_normal((3, np.size(scales) + 1))
+    draws = draws_of(kind(1.5, scales), logs)
     for s, row in enumerate(logs):
         one = kind(1.5 * np.exp(row[-1]), np.asarray(scales) * np.exp(row[:-1].reshape(-1)))
-        np.testing.assert_allclose(draws(X)[s], one(X), rtol=1e-12)
-        np.testing.assert_allclose(draws(points, X)[s], one(points, X), rtol=1e-12)
-        np.testing.assert_allclose(draws(points, own)[s], one(points, own[s]), rtol=1e-12)
-        np.testing.assert_allclose(draws(X, full_cov=False)[s], one(X, full_cov=False))
-        if s != 1:
-            np.testing.assert_allclose(taken(X)[s // 2 ^ 1], one(X), rtol=1e-12)
+        check_draw(draws, s, one)
 
 
 def test_covariances_of_sums_are_those_of_their_parts() -> None:
     """Catches values that go to another part, and columns of parts mixed up."""
-    rng = np.random.default_rng(0)
-    points, X = rng.standard_normal((2, 4, 2))
-    own, logs = rng.standard_normal((3, 5, 2)), 0.3 * rng.standard_normal((3, 8))
+    logs = 0.3 * np.random.default_rng(1).standard_normal((3, 8))
     draws = draws_of(additive_kernel(Matern52, [0.5, 2.0]), logs)
-    taken = draws.take([2, 0])
     for s, row in enumerate(logs):
         one = additive_kernel(Matern52, [0.5, 2.0])
         for part, values in zip(one.kernels, np.split(np.exp(row), [3, 4, 6]), strict=True):
@@ -50,12 +50,7 @@ def test_covariances_of_sums_are_those_of_their_parts() -> None:
                 part.lengthscales.assign(
                     np.reshape(values[:-1], part.lengthscales.shape) * part.lengthscales
                 )
-        np.testing.assert_allclose(draws(X)[s], one(X), rtol=1e-12)
-        np.testing.assert_allclose(draws(points, X)[s], one(points, X), rtol=1e-12)
-        np.testing.assert_allclose(draws(points, own)[s], one(points, own[s]), rtol=1e-12)
-        np.testing.assert_allclose(draws(X, full_cov=False)[s], one(X, full_cov=False))
-        if s != 1:
-            np.testing.assert_allclose(taken(X)[s // 2 ^ 1], one(X), rtol=1e-12)
+        check_draw(draws, s, one)
 
 
 def test_a_kernel_without_such_values_is_refused() -> None:
