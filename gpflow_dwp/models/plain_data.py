@@ -2,8 +2,8 @@
 
 A description has the name of a class and the arguments of its constructor, read from the attributes
 of the same names, as GPflow's classes keep them, or of those that a class attribute ``kept_as``
-gives by argument, dotted where they are an attribute's. Arguments that are kept nowhere and have a
-default, such as seeds of starting values, are left out, and so is a likelihood's quadrature.
+gives by argument. Arguments that are kept nowhere and have a default, such as seeds of starting
+values, are left out, and so is a likelihood's quadrature.
 
 A description may be a stranger's. It names what is on a closed list, or the user's own classes;
 each argument takes numbers, text, arrays, or parts of its kind; and what is built from it takes
@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType, NoneType
 from typing import Any
 
-import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow import Parameter, default_float
 from gpflow.functions import Function
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
@@ -36,20 +36,12 @@ __all__ = ["Arrays", "from_config", "to_config"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# What a description may name: the classes that these modules of ours list, and of others, by homes.
+_OURS = (
+    "kernels latent_variable_deep_gp latent_variable_deep_gp.latent_variable layers likelihoods"
+    " likelihoods.row_means matrix_gaussian models models.raw_mean"
+)
 _LISTED = {
-    "gpflow_dwp.kernels": "SeparableMatern52",
-    "gpflow_dwp.latent_variable_deep_gp": "LatentVariableDeepGP LatentVariableLayer"
-    " LatentVariableProcess LocalInducingGPLayer NetworkEncoder",
-    "gpflow_dwp.latent_variable_deep_gp.latent_variable": "RowEncoder",
-    "gpflow_dwp.layers": "GlobalInducingGPLayer GlobalInducingGramLayer InverseWishartLayer"
-    " NearestNeighbourGPLayer RegressionGPLayer SkipLayer WishartLayer",
-    "gpflow_dwp.likelihoods": "GammaGaussian HeteroskedasticGaussian SinhArcsinh WarpedGaussian"
-    " WarpedStudentT",
-    "gpflow_dwp.likelihoods.row_means": "RowMeansGaussian",
-    "gpflow_dwp.models.raw_mean": "RawMean",
-    "gpflow_dwp.matrix_gaussian": "MatrixGaussianLayer MatrixGaussianNetwork",
-    "gpflow_dwp.models": "DeepGaussianProcess DeepInverseWishartProcess DeepKernelProcess"
-    " DeepWishartProcess",
     "gpflow.functions": "Constant Identity Linear Zero",
     "gpflow.inducing_variables": "InducingPoints",
     "gpflow.kernels": "ArcCosine ChangePoints Constant Convolutional Coregion Cosine Exponential"
@@ -68,8 +60,8 @@ _LISTED = {
     " LogLogistic LogNormal Logistic LogitNormal MultivariateNormalDiag MultivariateNormalTriL"
     " Normal Pareto StudentT Triangular TruncatedCauchy TruncatedNormal Uniform Weibull",
 }
-"""Classes and functions that a description may name, by their homes."""
 
+# What arguments take besides plain values, which all others take alone.
 _KINDS = {
     Kernel: "kernel kernels base_kernel",
     Likelihood: "likelihood",
@@ -80,33 +72,28 @@ _KINDS = {
     (FunctionType, RobustMax): "invlink",
     type(distributions.Distribution): "distribution_class",
 }
-"""What arguments take besides plain values, which all others take alone."""
 _PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
+_OF_TFP = (bijectors.Bijector, distributions.Distribution)
 
 # Whole numbers for which a constructor takes no room.
-_NO_SIZES = {"active_dims", "df", "num_data", "num_neighbours", "num_samples", "seed"}
-_NO_SIZES |= {"num_prediction_samples"}
+_NO_SIZES = "active_dims df num_data num_neighbours num_samples num_prediction_samples seed"
 
 # Room for numbers: what any description may take, what a part takes besides its sizes, and how many
 # go with each byte of the arrays.
 _ROOM, _ROOM_OF_PART, _ROOM_OF_BYTE = 2**23, 2**12, 0.5
 
-_OF_TFP = (bijectors.Bijector, distributions.Distribution)
-
 
 def to_config(value: Any, arrays: Arrays | None = None) -> Any:
-    """Describe an object as plain data that JSON can hold.
+    """Describe a model, or anything that one is made of, as plain data that JSON can hold.
 
-    :param value: A model, layer, kernel, likelihood, or anything that one is made of.
     :param arrays: Takes arrays, by names; None for a description that has them itself.
-    :raises SavedModelError: If the object, or a part of it, cannot be described; the message
-        names it.
+    :raises SavedModelError: If a part cannot be described; the message names it.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, gpflow.Parameter | tf.Tensor | tf.Variable | np.ndarray):
+    if isinstance(value, Parameter | tf.Tensor | tf.Variable | np.ndarray):
         return {"array": _put(np.asarray(value), arrays)}
     if isinstance(value, list | tuple):
         return [to_config(item, arrays) for item in value]
@@ -136,80 +123,76 @@ def _put(array: npt.NDArray[Any], arrays: Arrays | None) -> Any:
     return name
 
 
-def _arguments(instance: Any) -> dict[str, Any]:
+def _arguments(part: Any) -> dict[str, Any]:
     """What an object's constructor was given, as far as the object keeps it."""
-    if isinstance(instance, _OF_TFP):
+    if isinstance(part, _OF_TFP):
         skipped = ("name", "validate_args", "allow_nan_stats")
-        given = instance.parameters.items()
+        given = part.parameters.items()
         return {name: value for name, value in given if value is not None and name not in skipped}
-    arguments, kept_as = {}, getattr(instance, "kept_as", {})
-    for name, each in inspect.signature(type(instance)).parameters.items():
-        if each.kind is each.VAR_KEYWORD and isinstance(instance, Kernel):
-            arguments["active_dims"] = instance.active_dims
+    arguments, kept_as = {}, getattr(part, "kept_as", {})
+    for name, each in inspect.signature(type(part)).parameters.items():
+        if each.kind is each.VAR_KEYWORD and isinstance(part, Kernel):
+            arguments["active_dims"] = part.active_dims
         elif name != "name" and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
             try:
-                arguments[name] = operator.attrgetter(kept_as.get(name, name))(instance)
+                arguments[name] = operator.attrgetter(kept_as.get(name, name))(part)
             except AttributeError:
                 if each.default is each.empty:
                     raise SavedModelError(
-                        f"{type(instance).__name__} does not keep its constructor's argument "
-                        f"{name!r} as an attribute"
+                        f"{type(part).__name__} does not keep its constructor's argument {name!r} "
+                        "as an attribute"
                     ) from None
-    if isinstance(instance, HeteroskedasticTFPConditional):
-        zeros = tf.zeros([1, 2], gpflow.default_float())
-        arguments["distribution_class"] = type(instance.conditional_distribution(zeros))
+    if isinstance(part, HeteroskedasticTFPConditional):
+        zeros = tf.zeros([1, 2], default_float())
+        arguments["distribution_class"] = type(part.conditional_distribution(zeros))
     return arguments
 
 
 def from_config(
     config: Any, custom_classes: Sequence[type] = (), arrays: Arrays | None = None
 ) -> Any:
-    """Build an object from what :func:`to_config` returned.
+    """Build what :func:`to_config` described; arguments as there, and as for :func:`load_model`.
 
-    :param config: The description.
-    :param custom_classes: Classes other than GPflow's and this package's that it may name.
-    :param arrays: Its arrays; None where it has them itself.
     :raises SavedModelError: If the description is damaged, names what is not on the list, or asks
         for more room than its arrays account for.
     """
-    builder = _Builder(custom_classes, arrays or {})
-    builder.take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
-    return builder.build(config)
+    return _Builder(config, custom_classes, arrays or {}).build(config)
 
 
 class _Builder:
-    def __init__(self, custom_classes: Sequence[type], arrays: Arrays) -> None:
-        self._known = dict(_known())
-        for cls in set(custom_classes).difference(_known().values()):
-            name = _class_name(cls)
-            self._known[name] = None if name in self._known else cls
+    def __init__(self, config: Any, custom_classes: Sequence[type], arrays: Arrays) -> None:
+        own = [cls for cls in set(custom_classes) if not _name(cls)]
+        names = [_class_name(cls) for cls in own]
+        known_once = [name if names.count(name) == 1 else "" for name in names]
+        self._own = dict(zip(known_once, own, strict=True))
         self._arrays = arrays
         self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in arrays.values())
+        self._take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
 
     def build(self, config: Any) -> Any:
         if isinstance(config, list):
             return [self.build(item) for item in config]
         if not isinstance(config, Mapping):
             return config
-        if "array" in config:
-            return self._array(config["array"])
         if "slice" in config:
             return slice(*config["slice"])
+        if "array" in config:
+            found = config["array"]
+            array = self._arrays.get(found) if isinstance(found, str) else np.array(found)
+            if array is None or array.dtype.kind not in "biuf":
+                raise SavedModelError(
+                    "An array that does not hold numbers, or is not in the archive."
+                )
+            self._take(array.size, "an array that is mentioned again and again")
+            return array
         name = config.get("name", config.get("class"))
-        found = self._known.get(str(name))
+        found = _known().get(str(name), self._own.get(str(name)))
         if found is None or ("class" in config and isinstance(found, FunctionType)):
             raise SavedModelError(
                 f"The name {name!r} is not known here, or that of several classes; pass a class of "
                 "yours in custom_classes."
             )
         return found if "name" in config else self._part(name, found, config["arguments"])
-
-    def _array(self, found: Any) -> npt.NDArray[Any]:
-        array = self._arrays.get(found) if isinstance(found, str) else np.array(found)
-        if array is None or array.dtype.kind not in "biuf":
-            raise SavedModelError("An array that does not hold numbers, or is not in the archive.")
-        self.take(array.size, "an array that is mentioned again and again")
-        return array
 
     def _part(self, name: str, cls: type, described: Mapping[str, Any]) -> Any:
         known = inspect.signature(cls).parameters
@@ -219,10 +202,11 @@ class _Builder:
             # What classes had in an earlier version, at what they always do now.
             if key in known or (value and (key, value) != ("stick_the_landing", True))
         }
-        if cls in _known().values():
+        if name not in self._own:
             self._check(name, arguments)
-        if issubclass(cls, _OF_TFP):
-            arguments = {key: _of_default_type(value) for key, value in arguments.items()}
+        for key, value in arguments.items() if issubclass(cls, _OF_TFP) else ():
+            if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
+                arguments[key] = np.asarray(value, default_float())  # TFP's own is float32
         try:
             return cls(**arguments)
         except (TypeError, ValueError) as error:
@@ -237,35 +221,32 @@ class _Builder:
             for item in value if isinstance(value, list) else [value]:
                 if not isinstance(item, (*_PLAIN, *kinds)):
                     raise SavedModelError(f"{name} cannot have {item!r} as {key}")
-                if key not in _NO_SIZES and isinstance(item, int | np.ndarray):
+                if key not in _NO_SIZES.split() and isinstance(item, int | np.ndarray):
                     numbers = np.asarray(item)
                     sizes += numbers.ravel().tolist() if numbers.dtype.kind in "iuO" else []
         # A matrix of its inducing points for each output; a layer of rows has but their number.
         points: Any = arguments.get("inducing_variable")
         (num_inducing,) = np.shape(getattr(points, "Z", points))[:1] or [1]
         count = 0 if "inputs" in arguments else (sum(map(abs, sizes)) * num_inducing) ** 2
-        self.take(count, f"{name} of sizes {sizes}")
+        self._take(count, f"{name} of sizes {sizes}")
 
-    def take(self, count: float, what: str) -> None:
+    def _take(self, count: float, what: str) -> None:
         self._room -= count
         if self._room < 0:
             raise SavedModelError(f"{what} takes more room than the model's arrays account for")
-
-
-def _of_default_type(value: Any) -> Any:
-    # TFP would take numbers of Python for float32.
-    are_real = isinstance(value, float) or getattr(value, "dtype", np.dtype(int)).kind == "f"
-    return np.asarray(value, gpflow.default_float()) if are_real else value
 
 
 @functools.cache
 def _known() -> dict[str, Any]:
     """What is listed, by its full name."""
     found: dict[str, Any] = {}
-    for home, names in _LISTED.items():
+    for home, names in ({f"gpflow_dwp.{each}": "" for each in _OURS.split()} | _LISTED).items():
         full = home.replace("tfp.", "tensorflow_probability.").replace("tf.", "tensorflow.")
         room = pkgutil.resolve_name(full)  # which imports what is lazy, too
-        found |= {f"{home}.{name}": getattr(room, name) for name in names.split()}
+        for name in names.split() or room.__all__:
+            each = getattr(room, name)
+            if names or (isinstance(each, type) and issubclass(each, tf.Module)):
+                found[f"{home}.{name}"] = each
     return found
 
 

@@ -1,8 +1,7 @@
 """Models in a file or as bytes: a description (JSON) and an archive of arrays; nothing is pickled.
 
-The description has the model's configuration (see :mod:`gpflow_dwp.models.plain_data`) and, of
-each parameter, what a new model would not have: whether it is trained, its prior, its transform,
-and which other one it is. Both are parts of one zip archive, which has their checksums.
+The description is :mod:`gpflow_dwp.models.plain_data`, and of each parameter what that of a new
+model would not have: whether it is trained, its prior, its transform, and which other one it is.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model", "wa
 
 _FILE, _DESCRIPTION = "model.zip", "model.json"
 _FORMAT = {"format": "gpflow_dwp.model", "format_version": 4}
-
 _UNKNOWN = "is not part of the model's configuration, or of the model as it would be built"
 _WAY_OUT = (
     "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
@@ -67,9 +65,8 @@ def load_model(
     :param custom_classes: Classes of your own (kernels, likelihoods) that the model is made of.
     :return: A model with the same configuration, parameters, trainable flags and priors: its
         predictions are identical.
-    :raises SavedModelError: If the directory is missing, foreign or damaged, was written by
-        another format, or names classes that are not known.
-    :raises ValueError: If the model's dtype is not GPflow's present default.
+    :raises SavedModelError: If the directory is missing, foreign or damaged, was written by another
+        format, names classes that are not known, or is not of GPflow's present default dtype.
     """
     path = Path(directory) / _FILE
     try:
@@ -79,12 +76,7 @@ def load_model(
 
 
 def model_to_bytes(model: VariationalModel) -> bytes:
-    """Return a model as an uncompressed zip archive of its description and its arrays.
-
-    :param model: The model.
-    :raises ValueError: If ``model`` is none of this package's.
-    :raises SavedModelError: If a part of the model cannot be described.
-    """
+    """Return a model as an uncompressed zip archive; raises what :func:`save_model` does."""
     check_instance(VariationalModel, model=model)
     parameters = parameter_dict(model)
     arrays = {path: _variable(value).numpy() for path, value in parameters.items()}
@@ -107,11 +99,7 @@ def model_to_bytes(model: VariationalModel) -> bytes:
 
 
 def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
-    """Build the model that :func:`model_to_bytes` described.
-
-    :param content: What :func:`model_to_bytes` returned.
-    :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
-    """
+    """Build the model of :func:`model_to_bytes`; takes and raises what :func:`load_model` does."""
     check_instance(bytes, content=content)
     try:
         description, arrays, _ = unpack(content, _DESCRIPTION, _FORMAT)
@@ -161,21 +149,21 @@ def _built(
     parameters, described = parameter_dict(model), description["parameters"]
     for path in (described.keys() - parameters.keys()) | (parameters.keys() - arrays.keys()):
         raise SavedModelError(f"{path} {_UNKNOWN}")
-    for path, entry in described.items():
-        parameter, array = parameters[entry.get("same_as", path)], arrays[path]
-        if "transform" in entry and to_config(parameter.transform) != entry["transform"]:
+    for path, parameter in parameters.items():
+        entry, array = described.get(path, {}), arrays[path]
+        if "same_as" in entry:
+            parameters[path] = parameters[entry["same_as"]]
+        elif "transform" in entry and to_config(parameter.transform) != entry["transform"]:
             transform = from_config(entry["transform"])
             value = array if transform is None else transform.forward(array)
-            parameter = Parameter(value, transform=transform)
-        if parameter is not parameters[path]:
-            _replace(model, path, parameter)
-            parameters[path] = parameter
-        if isinstance(parameter, Parameter) and "same_as" not in entry:
-            set_trainable(parameter, bool(entry.get("trainable", parameter.trainable)))
-            parameter.prior = from_config(entry.get("prior"))
-            parameter.prior_on = entry.get("prior_on", "constrained")
-    for path, parameter in parameters.items():
-        variable, array = _variable(parameter), arrays[path]
+            parameters[path] = Parameter(value, transform=transform)
+        if (new := parameters[path]) is not parameter:
+            _replace(model, path, new)
+        if isinstance(new, Parameter) and "same_as" not in entry:
+            set_trainable(new, bool(entry.get("trainable", new.trainable)))
+            new.prior = from_config(entry.get("prior"))
+            new.prior_on = entry.get("prior_on", "constrained")
+        variable = _variable(new)
         if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
             raise SavedModelError(
                 f"{path} is {array.dtype} {list(array.shape)}, but the model needs "
