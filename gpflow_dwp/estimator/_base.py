@@ -236,8 +236,8 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         """Whether runs of equal inputs are joined to their mean, of which nothing is lost."""
         is_plain = self.likelihood == "gaussian" and not is_classifier(self)
         of_rows = self.output in (None, "regression") and self.batch_size is None
-        is_one = Y.shape[1] == 1 and not recorded_steps(Y).any()
-        return is_plain and of_rows and is_one and not self.warm_start
+        is_whole = not (np.isnan(Y).any() or recorded_steps(Y).any())
+        return is_plain and of_rows and is_whole and not self.warm_start
 
     def _split(self, Y: Array, seed: int) -> tuple[Index, Index]:
         """Indices of the rows to train on, and of those that are held out."""

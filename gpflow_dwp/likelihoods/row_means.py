@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import gpflow
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +27,10 @@ class RowMeansGaussian(Gaussian):
     simulation experiments", 2018), so that N observations cost what their distinct inputs do. Where
     the noise of each row is known weights are σ² by its variance, and σ² stays as it is.
 
-    :param variance: σ², or where it starts.
-    :param pooled_variance: s², of observations around the means of their rows.
+    Several outputs have a variance each, or one, and an s² each, whose terms are added.
+
+    :param variance: σ², or where it starts, a number or [P].
+    :param pooled_variance: s², of observations around the means of their rows, [P].
     :param num_pooled: m, the observations less the rows.
     :param constant: Added to the bound, in nats.
     :param is_known: Whether σ² is known, and not learned.
@@ -38,33 +38,37 @@ class RowMeansGaussian(Gaussian):
 
     def __init__(
         self,
-        variance: float = 1.0,
-        pooled_variance: float = 0.0,
+        variance: npt.ArrayLike = 1.0,
+        pooled_variance: npt.ArrayLike = 0.0,
         num_pooled: float = 0.0,
         constant: float = 0.0,
         *,
         is_known: bool = False,
     ) -> None:
         super().__init__(variance, variance_lower_bound=0.1 * _LEAST_VARIANCE)
-        self.pooled_variance, self.num_pooled = pooled_variance, num_pooled
-        self.constant, self.is_known = constant, is_known
+        self.pooled_variance = np.atleast_1d(np.asarray(pooled_variance, np.float64))
+        self.num_pooled, self.constant, self.is_known = num_pooled, constant, is_known
         gpflow.set_trainable(self.variance, not is_known)
 
     def kl_divergence(self) -> tf.Tensor:
         """What the bound of rows has to lose for that of all observations, in nats, []."""
-        squares = self.num_pooled * self.pooled_variance
-        return 0.5 * squares / tf.convert_to_tensor(self.variance) - self.constant
+        variance = tf.convert_to_tensor(self.variance)
+        squares = tf.cast(self.num_pooled * self.pooled_variance, variance.dtype)
+        return 0.5 * tf.reduce_sum(squares / variance) - self.constant
 
-    def starting_at(self, variance: float) -> RowMeansGaussian:
-        """Another one, whose variance starts there, if it is learned."""
-        other = copy.deepcopy(self)
-        for learned in other.trainable_parameters:
-            learned.assign(variance)
-        return other
+    def starting_at(
+        self, variance: npt.ArrayLike, outputs: slice = slice(None)
+    ) -> RowMeansGaussian:
+        """That of some outputs, whose variance starts there, if it is learned."""
+        variance = np.asarray(self.variance) if self.is_known else variance
+        pooled = self.pooled_variance[outputs]
+        return RowMeansGaussian(
+            variance, pooled, self.num_pooled, self.constant, is_known=self.is_known
+        )
 
-    def noise_of(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Variance of rows with these weights."""
-        return np.asarray(self.variance) / np.asarray(weights)
+    def noise_of(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Variance of rows with these weights, [N, P], or [N, 1] where outputs share it."""
+        return np.asarray(self.variance) / weights[:, None]
 
     @classmethod
     def of_known(
@@ -87,14 +91,16 @@ class RowMeansGaussian(Gaussian):
         """Return that of means over equal inputs, and inputs, means and weights; None without.
 
         :param X: Inputs, [N, D].
-        :param Y: Observations, [N, 1].
+        :param Y: Observations, [N, P].
         """
         inputs, row, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
         num_pooled = len(X) - len(inputs)
         if not num_pooled:
             return None
         row = row.reshape(-1)
-        means = np.bincount(row, Y[:, 0]) / counts
-        pooled = float(np.sum(np.square(Y[:, 0] - means[row]))) / num_pooled
-        likelihood = cls(max(pooled, _LEAST_VARIANCE), pooled, float(num_pooled))
-        return likelihood, (inputs, means[:, None], counts.astype(np.float64))
+        sums = [np.bincount(row, column) for column in Y.T]
+        means = np.stack(sums, axis=1) / counts[:, None]
+        pooled = np.sum(np.square(Y - means[row]), axis=0) / num_pooled
+        variance = np.maximum(pooled, _LEAST_VARIANCE)
+        likelihood = cls(variance if len(pooled) > 1 else variance[0], pooled, float(num_pooled))
+        return likelihood, (inputs, means, counts.astype(np.float64))

@@ -69,7 +69,7 @@ class Choice:
         kernel and are trained side by side, as the usual ones are.
     :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
-    :param row_means: Gaussian noise of rows that are means, or whose noise is known, of one output;
+    :param row_means: Gaussian noise of rows that are means, or of one output whose noise is known;
         then weights of the data are those that it says, and ``likelihood`` is "gaussian".
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps, and tries depth 3, too.

@@ -177,7 +177,7 @@ class Evidence:
         by_noise = by_row_noise.sum() + 0.5 * P * np.sum(c * (1.0 - w))
         cw = c * w
         if isinstance(self.likelihood, RowMeansGaussian):
-            pooled = 0.5 * np.sum(cw - c) * self.likelihood.pooled_variance / noise
+            pooled = 0.5 * np.sum(cw - c) * self.likelihood.pooled_variance.sum() / noise
             value += self.likelihood.constant - pooled
             by_noise += pooled
         log_prior, by_kernel = self._covariances.log_prior(vector[: self._size])

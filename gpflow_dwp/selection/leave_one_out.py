@@ -346,7 +346,7 @@ def _observed(
     if isinstance(likelihood, WarpedGaussian | NormalMixture):
         means, variances = (m.numpy() for m in warped_moments(likelihood, tf.constant(X), *moments))
     elif isinstance(likelihood, RowMeansGaussian) and weights is not None:
-        means, variances = mean, variance + likelihood.noise_of(weights)[:, None]
+        means, variances = mean, variance + likelihood.noise_of(weights)
     else:
         means, variances = mean, variance + np.asarray(tf.convert_to_tensor(likelihood.variance))
     weights = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from gpflow_dwp.likelihoods.named import (
     likelihood_by_name,
     name_of_likelihood,
 )
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess
 from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
@@ -79,8 +81,8 @@ def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
     names = [best.name] if trainer.choice.kernel == best.name else []
     names = names or [start.name for start in plain if start.name not in SUMS][:1]
     is_warped = warp_of(shared.likelihood) is not None
-    starts, warped = [], []
-    for column, step in zip(trainer.Y.T, trainer.steps, strict=True):
+    starts, warped, row_means = [], [], trainer.choice.row_means
+    for index, (column, step) in enumerate(zip(trainer.Y.T, trainer.steps, strict=True)):
         seen, weights = ~np.isnan(column), trainer.weights_of_kernels
         singles = SingleLayers(
             trainer.X[seen],
@@ -91,6 +93,7 @@ def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
             trainer.seed,
             is_noise_free(best.likelihood),
             lambda *_: None,
+            row_means and _taken(row_means, index),
         )
         tried = singles.plain(names)
         if best.name in SUMS and best.name not in names:
@@ -101,7 +104,8 @@ def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
     name: LikelihoodName = "noise_free" if is_noise_free(best.likelihood) else "gaussian"
     if warped and sum(each.evidence for each in warped) > sum(each.evidence for each in starts):
         starts, name = warped, "warped"
-    likelihood = positive_by_exp(likelihood_by_name(name, len(starts), 0.1, trainer.Y))
+    likelihood = row_means or likelihood_by_name(name, len(starts), 0.1, trainer.Y)
+    likelihood = positive_by_exp(copy.deepcopy(likelihood))
     for index, start in enumerate(starts):
         _put(likelihood, index, start.likelihood)
     return Start(
@@ -160,6 +164,9 @@ def fit_outputs(
 
 def _taken(likelihood: Gaussian, index: int) -> Gaussian:
     """The likelihood of one output."""
+    if isinstance(likelihood, RowMeansGaussian):
+        variance = np.asarray(likelihood.variance)[index]
+        return positive_by_exp(likelihood.starting_at(variance, slice(index, index + 1)))
     name = cast(LikelihoodName, name_of_likelihood(likelihood))
     one: Gaussian = positive_by_exp(likelihood_by_name(name, 1, 0.1))
     for part, whole in zip(one.parameters, likelihood.parameters, strict=True):

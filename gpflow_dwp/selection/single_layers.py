@@ -271,7 +271,7 @@ class SingleLayers:
         X, P = self.X[rows], self.Y.shape[1]
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
-        pooled = 0.0 if self._row_means is None else self._row_means.pooled_variance
+        pooled = 0.0 if self._row_means is None else self._row_means.pooled_variance.sum()
         covariances = covariances_of(kernel, [(X, X)])
         vector, profile = covariances.start(), []
         for scale in np.append(_FINER if self._patches else [], _SCALES):

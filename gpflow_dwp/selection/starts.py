@@ -18,6 +18,7 @@ from gpflow_dwp.kernels.additive import additive_values
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
@@ -123,6 +124,8 @@ def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     if np.ndim(tf.convert_to_tensor(likelihood.variance)):
         return likelihood
     variance = np.full(num_outputs, noise_variance(likelihood))
+    if isinstance(likelihood, RowMeansGaussian):
+        return positive_by_exp(likelihood.starting_at(variance))
     if isinstance(likelihood, WarpedStudentT):
         return positive_by_exp(WarpedStudentT(likelihood.warp, variance, likelihood.df))
     if isinstance(likelihood, WarpedGaussian):

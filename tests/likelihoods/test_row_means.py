@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gpflow.kernels import Matern52, SeparateIndependent
 from gpflow.likelihoods import Gaussian
 from scipy.stats import multivariate_normal
 
@@ -29,20 +30,23 @@ def function(X: np.ndarray) -> np.ndarray:
 
 
 OUTPUTS = function(RUNS) + 0.3 * RNG.standard_normal(len(RUNS))
+OTHERS = np.cos(6.0 * RUNS[:, 1]) + 0.05 * np.random.default_rng(1).standard_normal(len(RUNS))
+BOTH = np.stack([OUTPUTS, OTHERS], axis=1)
 
 
 def evidence(X: np.ndarray, Y: np.ndarray, weights: np.ndarray, noise: Gaussian) -> Evidence:
     kernel = initial_kernel("Matern52", 2, 1.3)
-    return Evidence(X, Y, weights, np.zeros(1), kernel, positive_by_exp(noise))
+    return Evidence(X, Y, weights, np.zeros(Y.shape[1]), kernel, positive_by_exp(noise))
 
 
-def test_evidence_of_means_is_that_of_all_runs() -> None:
+@pytest.mark.parametrize("Y", [BOTH[:, :1], BOTH])
+def test_evidence_of_means_is_that_of_all_runs(Y: np.ndarray) -> None:
     """Catches within-variance that is lost, or counted where rows are some of all."""
-    found = RowMeansGaussian.of_replicates(RUNS, OUTPUTS[:, None])
+    found = RowMeansGaussian.of_replicates(RUNS, Y)
     assert found is not None
     noise, (inputs, means, counts) = found
-    joined = evidence(inputs, means, counts, noise)
-    full = evidence(RUNS, OUTPUTS[:, None], np.ones(len(RUNS)), Gaussian(0.1))
+    joined = evidence(inputs, means, counts, noise.starting_at(0.1))
+    full = evidence(RUNS, Y, np.ones(len(RUNS)), Gaussian(0.1))
     vector = np.array([0.1, 0.2, 0.3, -1.5])
     (value, slopes), (expected, of_all) = joined(vector), full(vector)
     np.testing.assert_allclose(value, expected, rtol=1e-10)
@@ -61,31 +65,47 @@ def test_evidence_of_known_noise_is_the_normal_density() -> None:
     np.testing.assert_allclose(known(known.start())[0], expected, rtol=1e-10)
 
 
-def test_bound_of_a_deep_model_is_that_of_all_runs() -> None:
-    """Catches minibatches or layers that count what is within rows as often as draws."""
-    found = RowMeansGaussian.of_replicates(RUNS, OUTPUTS[:, None])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_bounds_and_predictions_are_those_of_all_runs(depth: int) -> None:
+    """Catches what is within rows counted as often as draws, or as that of another output."""
+    found = RowMeansGaussian.of_replicates(RUNS, BOTH)
     assert found is not None
     noise, data = found
-    noise.variance.assign(0.2)
-    given = {"num_inducing": 5, "inducing": X[:5], "seed": 0}
-    joined = build_deep_wishart_process(data, 2, likelihood=noise, **given)
-    all_runs = RUNS, OUTPUTS[:, None]
-    full = build_deep_wishart_process(all_runs, 2, likelihood=Gaussian(0.2), **given)
-    bounds = [float(m.elbo(d, seed=0)) for m, d in ((joined, data), (full, all_runs))]
+    noise.variance.assign([0.2, 0.01])
+    kernels = [Matern52(1.0, 0.7), Matern52(2.0, 0.3)]
+    kernel = SeparateIndependent(kernels) if depth == 1 else "Matern52"
+    given = {"num_inducing": 5, "inducing": X[:5], "kernel": kernel, "seed": 0}
+    joined = build_deep_wishart_process(data, depth, likelihood=noise, **given)
+    full = build_deep_wishart_process(
+        (RUNS, BOTH), depth, likelihood=Gaussian([0.2, 0.01]), **given
+    )
+    bounds = [float(m.elbo(d, seed=0)) for m, d in ((joined, data), (full, (RUNS, BOTH)))]
     np.testing.assert_allclose(*bounds, rtol=1e-8)
+    moments = [m.posterior(4, seed=0).predict_y(NEW) for m in (joined, full)]
+    np.testing.assert_allclose(*moments, rtol=1e-8)
 
 
-def test_replicates_are_predicted_as_from_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("Y", [OUTPUTS, BOTH])
+def test_replicates_are_predicted_as_from_all_runs(
+    Y: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Catches units of the means alone, and other kernels or noise than those of all runs."""
     given = {"likelihood": "gaussian", "kernel": "Matern52", "effort": "quick", "random_state": 0}
-    joined = DeepWishartRegressor(**given).fit(RUNS, OUTPUTS)
+    joined = DeepWishartRegressor(**given).fit(RUNS, Y)
     monkeypatch.setattr(DeepWishartRegressor, "_joins_replicates", lambda *_: False)
-    full = DeepWishartRegressor(**given).fit(RUNS, OUTPUTS)
+    full = DeepWishartRegressor(**given).fit(RUNS, Y)
     monkeypatch.undo()
+    assert isinstance(joined.model_.output_layer.kernel, SeparateIndependent) is (Y is BOTH)
+    tried = ([each.elbo for each in m.candidates_] for m in (joined, full))
+    np.testing.assert_allclose(*tried, rtol=1e-6)
     for include_noise in (True, False):
         found, expected = (m.predict(NEW, True, include_noise) for m in (joined, full))
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert joined.model_.num_data == 20
+    if Y is BOTH:
+        left_out = [emulation.leave_one_out(m).std for m in (joined, full)]
+        assert left_out[0].shape == (20, 2) and left_out[1].shape == BOTH.shape
+        return
     joined.tell(RUNS[:2], OUTPUTS[:2] + 0.1)
     assert (joined.model_.num_data, len(joined._rows[0])) == (20, len(RUNS) + 2)
 
