@@ -44,7 +44,7 @@ from uci.splits import load_uci
 
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.evaluation.scores import expected_calibration_error
+from gpflow_dwp.evaluation.predictions import expected_calibration_error
 from gpflow_dwp.selection import recorded_steps
 
 Array = npt.NDArray[np.float64]

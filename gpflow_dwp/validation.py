@@ -34,6 +34,7 @@ __all__ = [
     "check_process",
     "check_unmasked",
     "check_weights",
+    "is_known",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -272,3 +273,16 @@ def as_weighted(data: Any) -> tuple[Any, Any, Any]:
             f"data must be a pair (X, Y), or three, (X, Y, weights), got {type(data).__name__}."
         )
     return data[0], data[1], (data[2] if len(data) == 3 else None)
+
+
+def is_known(likelihood: object, *kinds: type) -> bool:
+    """Whether a likelihood is one of GPflow's or of this package's, of some kinds.
+
+    What is known of a class, such as a closed form, need not be true of classes of a user's that
+    inherit from it: their densities may be others.
+
+    :param likelihood: The likelihood.
+    :param kinds: Classes that it is of, or inherits from.
+    """
+    package = type(likelihood).__module__.partition(".")[0]
+    return package in ("gpflow", "gpflow_dwp") and isinstance(likelihood, kinds)

@@ -14,7 +14,7 @@ from cyclopts import Argument
 from gpflow_dwp.cli import main
 from gpflow_dwp.cli.program import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table
-from gpflow_dwp.data.tables import read_to_split
+from gpflow_dwp.data.table import read_to_split
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
 TASKS = ("regression", "three classes")

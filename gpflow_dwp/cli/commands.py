@@ -99,7 +99,7 @@ def evaluate(
 
     :param table: CSV, Parquet or Feather file with the columns of training and the target.
     """
-    from gpflow_dwp.data.tables import read_target
+    from gpflow_dwp.data.table import read_target
 
     with user_mistakes():
         trained = TrainedRun.read(run)

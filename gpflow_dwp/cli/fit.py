@@ -15,7 +15,7 @@ from gpflow_dwp.cli.options import FitOptions, complete, read
 from gpflow_dwp.cli.runs import OPTIONS, Run, load_tensorflow, new_run
 from gpflow_dwp.data import Standardiser, Table, load_yacht
 from gpflow_dwp.data.encoding import ColumnEncoder
-from gpflow_dwp.data.tables import read_to_split
+from gpflow_dwp.data.table import read_to_split
 from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 from gpflow_dwp.files import seal, write_whole
 from gpflow_dwp.optional import check_optional

@@ -11,7 +11,7 @@ from gpflow_dwp.cli.errors import explain
 from gpflow_dwp.data.table import Task
 
 if TYPE_CHECKING:
-    from gpflow_dwp.evaluation.scores import Scores
+    from gpflow_dwp.evaluation.predictions import Scores
 
 __all__ = [
     "as_json",

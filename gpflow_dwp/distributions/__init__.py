@@ -15,13 +15,13 @@ congruence by √c I.
 # Imported for the divergences that it registers.
 from gpflow_dwp.distributions import kullback_leibler  # noqa: F401
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
-from gpflow_dwp.distributions.generalised_wisharts import (
+from gpflow_dwp.distributions.inverse_wishart import InverseWishart
+from gpflow_dwp.distributions.wisharts import (
     ABGeneralisedSingularWishart,
     AGeneralisedSingularWishart,
     GeneralisedSingularWishart,
+    SingularWishart,
 )
-from gpflow_dwp.distributions.inverse_wishart import InverseWishart
-from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
 __all__ = [
     "ABGeneralisedSingularWishart",

@@ -17,7 +17,7 @@ from scipy.special import multigammaln
 from gpflow_dwp.distributions._factored_gram import FactoredGram, log_volume_over_minor
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
-from gpflow_dwp.distributions.singular_wishart import SingularWishart
+from gpflow_dwp.distributions.wisharts import SingularWishart
 from gpflow_dwp.linalg.factorisation import weighted_gram
 
 __all__ = ["expected_squared_norm", "log_volume_over_minor", "wishart_log_normaliser"]

@@ -18,9 +18,8 @@ import numpy as np
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation.predictions import NumberPredictions, predicted_numbers
+from gpflow_dwp.evaluation.predictions import NumberPredictions, Scores, predicted_numbers
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
-from gpflow_dwp.evaluation.scores import Scores
 from gpflow_dwp.optional import import_optional
 
 __all__ = [

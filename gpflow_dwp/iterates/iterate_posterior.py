@@ -1,22 +1,179 @@
-"""Posteriors over the iterates of one training run."""
+"""Posteriors over the iterates of training, and predictions that average over draws of them."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Generator
+import contextlib
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.likelihoods import Softmax
 from gpflow.models import BayesianModel
+from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.iterates.factor_model import FactorModel
-from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.predictive import mixture_moments
+from gpflow_dwp.random import as_seed, fold_in, normal, split_seed
 from gpflow_dwp.training import TrainingProgress
 from gpflow_dwp.validation import check_instance, check_integers
 
-__all__ = ["IteratePosterior", "assign_parameter_vector", "parameter_vector"]
+__all__ = [
+    "FactorModel",
+    "IteratePosterior",
+    "MixturePredictions",
+    "assign_parameter_vector",
+    "parameter_vector",
+]
+
+
+class FactorModel(NamedTuple):
+    """The Gaussian of c + F h + ε, where h ~ N(0, I) and ε ~ N(0, diag(ψ)).
+
+    :param mean: Mean of the vectors, c, [D].
+    :param factors: Factor loadings, F, [D, K].
+    :param variances: Variances of the noise, ψ, [D].
+    """
+
+    mean: tf.Tensor
+    factors: tf.Tensor
+    variances: tf.Tensor
+
+    def as_distribution(self) -> tfp.distributions.MultivariateNormalDiagPlusLowRankCovariance:
+        """Return the TFP distribution, whose density needs K by K matrices only."""
+        return tfp.distributions.MultivariateNormalDiagPlusLowRankCovariance(
+            self.mean, self.variances, self.factors
+        )
+
+    def sample(self, num_samples: int, *, seed: int | tf.Tensor | None = None) -> tf.Tensor:
+        """Draw vectors.
+
+        :param num_samples: Number of samples.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :return: [num_samples, D].
+        :raises ValueError: If ``num_samples`` is not a positive integer.
+        """
+        check_integers(num_samples=num_samples)
+        dtype = tf.as_dtype(self.mean.dtype)
+        factor_seed, noise_seed = split_seed(as_seed(seed), 2)
+        D, K = self.factors.shape
+        h = normal([num_samples, K], factor_seed, dtype)
+        noise = tf.sqrt(self.variances) * normal([num_samples, D], noise_seed, dtype)
+        return self.mean + tf.matmul(h, self.factors, transpose_b=True) + noise
+
+    def covariance(self) -> tf.Tensor:
+        """Return F Fᵀ + diag(ψ), [D, D]: for small D only."""
+        return self.as_distribution().covariance()
+
+
+class MixturePredictions(tf.Module, abc.ABC):
+    """Predictions of a model, averaged over draws of its parameters.
+
+    The model's own parameters are put back after every prediction, also after one that failed.
+    ``tf.train.Checkpoint(posterior)`` writes and reads what was collected, with the model.
+
+    :ivar papers: BibTeX of the method: see :func:`citation`.
+    """
+
+    papers: tuple[str, ...]
+
+    @abc.abstractmethod
+    def at_draws(
+        self, num_draws: int, *, seed: int | tf.Tensor | None = 0
+    ) -> Generator[BayesianModel, None, None]:
+        """Give a model one draw of its parameters after another; put its own back at the end.
+
+        :param num_draws: Number of draws.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :raises ValueError: If too few iterates were collected.
+        """
+
+    def predict_f(
+        self,
+        Xnew: InputData,
+        num_draws: int = 30,
+        *,
+        seed: int | tf.Tensor | None = 0,
+        **options: Any,
+    ) -> MeanAndVariance:
+        """Return mean and variance of the latent functions, [N, Q], of the mixture.
+
+        :param Xnew: Inputs, [N, D].
+        :param num_draws: Number of draws of the parameters.
+        :param seed: For all draws; None for fresh ones.
+        :param options: Further arguments of the model's method, such as ``num_samples``.
+        """
+        means, variances = self._at_each("predict_f", num_draws, seed, Xnew, options)
+        return mixture_moments(means, variances)
+
+    def predict_y(
+        self,
+        Xnew: InputData,
+        num_draws: int = 30,
+        *,
+        seed: int | tf.Tensor | None = 0,
+        **options: Any,
+    ) -> MeanAndVariance:
+        """Return mean and variance of observations, [N, P]; parameters as :meth:`predict_f`."""
+        means, variances = self._at_each("predict_y", num_draws, seed, Xnew, options)
+        return mixture_moments(means, variances)
+
+    def predict_log_density(
+        self,
+        data: RegressionData,
+        num_draws: int = 30,
+        *,
+        seed: int | tf.Tensor | None = 0,
+        **options: Any,
+    ) -> tf.Tensor:
+        """Return the logarithm of the mixture's density of each observation, [N].
+
+        :param data: Inputs [N, D] and observations [N, P].
+
+        Further parameters as for :meth:`predict_f`.
+        """
+        (densities,) = self._at_each("predict_log_density", num_draws, seed, tuple(data), options)
+        count = tf.cast(tf.shape(densities)[0], densities.dtype)
+        return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
+
+    def _at_each(
+        self,
+        name: str,
+        num_draws: int,
+        seed: int | tf.Tensor | None,
+        argument: Any,
+        options: Mapping[str, Any],
+    ) -> tuple[tf.Tensor, ...]:
+        """Results of a method at every draw, stacked on a first axis."""
+        check_integers(num_draws=num_draws)
+        seed = as_seed(seed)
+        argument = tf.nest.map_structure(to_default_float, argument)
+        compiled: dict[int, Callable[..., Any]] = {}
+        results = []
+        # Closed at once if the model's method fails, so that its parameters are put back then.
+        with contextlib.closing(self.at_draws(num_draws, seed=seed)) as models:
+            for index, model in enumerate(models):
+                method = compiled.setdefault(
+                    id(model), tf.function(getattr(model, name), autograph=False)
+                )
+                own = {"seed": fold_in(seed, index)} if isinstance(model, VariationalModel) else {}
+                result = method(_with_labels(model, argument), **own, **options)
+                results.append(result if isinstance(result, tuple) else (result,))
+        return tuple(tf.stack(parts) for parts in zip(*results, strict=True))
+
+
+def _with_labels(model: BayesianModel, argument: Any) -> Any:
+    """Inputs, or a tuple of inputs and observations, as the model's likelihood takes them."""
+    if isinstance(argument, tuple) and isinstance(getattr(model, "likelihood", None), Softmax):
+        # TensorFlow's cross entropy takes labels as integers only.
+        X, Y = argument
+        return X, tf.cast(Y, tf.int32)
+    return argument
 
 
 class IteratePosterior(MixturePredictions):

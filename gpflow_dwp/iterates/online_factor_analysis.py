@@ -17,7 +17,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp.iterates.factor_model import FactorModel
+from gpflow_dwp.iterates.iterate_posterior import FactorModel
 from gpflow_dwp.random import as_seed, normal
 from gpflow_dwp.validation import check_integers, check_positive
 

@@ -5,10 +5,9 @@ have had. Any kernel that depends on its inputs through inner products, and so a
 distances, can be evaluated on it.
 """
 
-from gpflow_dwp.kernels.additive import additive_kernel
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels.of_inputs import SeparableMatern52, additive_kernel
 from gpflow_dwp.kernels.random_features import sample_random_functions
-from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
 
 __all__ = [
     "SeparableMatern52",

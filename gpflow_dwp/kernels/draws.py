@@ -11,7 +11,7 @@ from gpflow.kernels import IsotropicStationary, Kernel, Linear
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross
-from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
+from gpflow_dwp.kernels.of_inputs import SeparableMatern52
 from gpflow_dwp.kernels.values import parts_of
 
 __all__ = ["KernelDraws", "SumDraws", "draws_of", "num_values"]

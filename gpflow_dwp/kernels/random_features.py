@@ -14,7 +14,7 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.kernels.draws import KernelDraws, SumDraws
-from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
+from gpflow_dwp.kernels.of_inputs import SeparableMatern52
 from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
 from gpflow_dwp.validation import check_integers

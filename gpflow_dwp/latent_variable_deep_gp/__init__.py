@@ -4,14 +4,16 @@ Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes with impo
 variational inference" (2019).
 """
 
-from gpflow_dwp.latent_variable_deep_gp.builder import build_latent_variable_deep_gp
 from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
     Encoder,
     LatentVariableLayer,
     NetworkEncoder,
 )
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
-from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP
+from gpflow_dwp.latent_variable_deep_gp.model import (
+    LatentVariableDeepGP,
+    build_latent_variable_deep_gp,
+)
 from gpflow_dwp.latent_variable_deep_gp.process import LatentVariableProcess
 
 __all__ = [

@@ -7,9 +7,9 @@ from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
 from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
 from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.skip import SkipLayer
-from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.layers.wishart import WishartLayer
 from gpflow_dwp.layers.wishart_posterior import ScaleMixture, WishartPosterior
+from gpflow_dwp.random import TargetNoise
 
 __all__ = [
     "Description",

@@ -8,7 +8,6 @@ from check_shapes import inherit_check_shapes
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers.base import GramDraw, GramLayer
-from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import (
     cholesky,
     conditional_mean,
@@ -17,6 +16,7 @@ from gpflow_dwp.linalg import (
     relative_jitter,
     whiten,
 )
+from gpflow_dwp.random import TargetNoise
 
 __all__ = ["FeatureLayer", "joint_moments", "moments_of_each"]
 

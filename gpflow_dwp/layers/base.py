@@ -15,7 +15,6 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, MultioutputKernel
 
 from gpflow_dwp.base import Seed, TargetBlocks, sizes
-from gpflow_dwp.layers.target_noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import (
     Factorised,
     as_jitter,
@@ -23,7 +22,7 @@ from gpflow_dwp.linalg import (
     factorise,
     relative_jitter,
 )
-from gpflow_dwp.random import as_seed
+from gpflow_dwp.random import TargetNoise, ZeroNoise, as_seed
 from gpflow_dwp.validation import check_instance
 
 __all__ = [

@@ -16,10 +16,9 @@ from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.distributions.gamma import gamma_quantile
 from gpflow_dwp.layers._features import joint_moments, moments_of_each
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
-from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, whiten
 from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
-from gpflow_dwp.random import as_generator
+from gpflow_dwp.random import TargetNoise, as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
 __all__ = ["InverseWishartLayer"]

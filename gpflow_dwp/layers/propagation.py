@@ -21,14 +21,12 @@ from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.draws import KernelDraws
-from gpflow_dwp.kernels.dtype import kernel_in_dtype
-from gpflow_dwp.kernels.gram import cross_covariance
+from gpflow_dwp.kernels.gram import cross_covariance, kernel_in_dtype
 from gpflow_dwp.layers.base import GramDraw, GramLayer, Layer, OutputLayer
 from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
 from gpflow_dwp.layers.rows import NearestRows, RowsPosterior
-from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import Warp
-from gpflow_dwp.random import split_seed
+from gpflow_dwp.random import TargetNoise, split_seed
 from gpflow_dwp.validation import check_memory
 
 __all__ = [

@@ -11,8 +11,7 @@ from gpflow import Parameter
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import sizes
-from gpflow_dwp.kernels.dtype import kernel_in_dtype
-from gpflow_dwp.kernels.gram import cross_of_draws
+from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.values import inverse_scales, parts_of
 from gpflow_dwp.linalg import (
     Factorised,

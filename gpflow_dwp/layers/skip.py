@@ -7,8 +7,8 @@ from check_shapes import inherit_check_shapes
 
 from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
-from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import cholesky
+from gpflow_dwp.random import TargetNoise
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["SkipLayer"]

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from gpflow.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
-from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
-from gpflow_dwp.validation import check_choice
+from gpflow_dwp.validation import check_choice, is_known
 
 __all__ = [
     "MOST_NUGGET",

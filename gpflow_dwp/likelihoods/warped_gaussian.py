@@ -11,8 +11,7 @@ from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.quadrature.gauss_hermite import gh_points_and_weights
 from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
-from gpflow_dwp.likelihoods.known import is_known
-from gpflow_dwp.validation import check_instance
+from gpflow_dwp.validation import check_instance, is_known
 
 __all__ = ["QUADRATURE_POINTS", "Warp", "WarpedGaussian", "unwarped_moments", "warp_of"]
 

@@ -4,9 +4,12 @@ Louizos and Welling, "Structured and efficient variational deep learning with ma
 posteriors" (2016).
 """
 
-from gpflow_dwp.matrix_gaussian.builder import build_matrix_gaussian_network
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
-from gpflow_dwp.matrix_gaussian.network import ACTIVATIONS, MatrixGaussianNetwork
+from gpflow_dwp.matrix_gaussian.network import (
+    ACTIVATIONS,
+    MatrixGaussianNetwork,
+    build_matrix_gaussian_network,
+)
 
 __all__ = [
     "ACTIVATIONS",

@@ -12,8 +12,7 @@ from gpflow.utilities import to_default_float
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.kernels.draws import KernelDraws
-from gpflow_dwp.kernels.dtype import kernel_in_dtype
-from gpflow_dwp.kernels.gram import cross_of_draws
+from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions
 from gpflow_dwp.layers.rows import NearestRows, RowsPosterior
 from gpflow_dwp.linalg import factorise, relative_jitter

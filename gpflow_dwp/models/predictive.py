@@ -12,9 +12,9 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed, sizes
-from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import NormalMixture
-from gpflow_dwp.models.accepted_observations import observes_entries
+from gpflow_dwp.models.data_checks import observes_entries
+from gpflow_dwp.random import TargetNoise
 
 __all__ = [
     "expected_log_likelihoods",

@@ -17,8 +17,8 @@ from gpflow_dwp.likelihoods import (
     WarpedGaussian,
     WarpedStudentT,
 )
-from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.random import normal, split_seed, uniform
+from gpflow_dwp.validation import is_known
 
 __all__ = ["sample_observations"]
 

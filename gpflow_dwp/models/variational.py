@@ -20,8 +20,7 @@ from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.layers.base import Layer
 from gpflow_dwp.likelihoods.gamma_gaussian import HasDivergence
-from gpflow_dwp.models.accepted_observations import count_columns
-from gpflow_dwp.models.data_checks import Batch, check_batch
+from gpflow_dwp.models.data_checks import Batch, check_batch, count_columns
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.validation import check_instance, check_integers

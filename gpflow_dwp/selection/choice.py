@@ -9,7 +9,6 @@ from typing import Any, Literal, TypedDict, get_args
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS
@@ -17,7 +16,7 @@ from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.policy import Effort
-from gpflow_dwp.validation import check_choice, check_instance, check_integers
+from gpflow_dwp.validation import check_choice, check_instance, check_integers, is_known
 
 __all__ = ["CANDIDATE_KERNELS", "OF_MODELS", "Auto", "Choice", "ChoiceFields", "is_auto"]
 

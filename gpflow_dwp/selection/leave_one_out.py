@@ -17,7 +17,6 @@ from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian, WarpedStudentT
-from gpflow_dwp.likelihoods.known import is_known
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess
@@ -27,6 +26,7 @@ from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection.conditionals import condition
 from gpflow_dwp.selection.evidence import solve
 from gpflow_dwp.selection.kernel_gradients import covariance
+from gpflow_dwp.validation import is_known
 
 __all__ = [
     "leave_one_out",

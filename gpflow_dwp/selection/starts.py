@@ -14,7 +14,7 @@ from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.kernels.additive import additive_values
+from gpflow_dwp.kernels.of_inputs import additive_values
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free

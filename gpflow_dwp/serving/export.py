@@ -14,7 +14,7 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.files import check_can_be_made, sync, sync_tree
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.accepted_observations import count_columns
+from gpflow_dwp.models.data_checks import count_columns
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance, check_integers

@@ -3,8 +3,7 @@
 from gpflow_dwp.training.callbacks import Callback, TrainingHistory, TrainingProgress
 from gpflow_dwp.training.early_stopping import EarlyStopping
 from gpflow_dwp.training.fit import fit
-from gpflow_dwp.training.optimizers import Adam, NaturalGradientAdam
-from gpflow_dwp.training.protocol import PROTOCOLS, TrainingProtocol
+from gpflow_dwp.training.optimizers import PROTOCOLS, Adam, NaturalGradientAdam, TrainingProtocol
 
 __all__ = [
     "PROTOCOLS",

@@ -23,8 +23,7 @@ from gpflow_dwp.training._structure import may_draw_globally
 from gpflow_dwp.training.callbacks import Callback, TrainingHistory
 from gpflow_dwp.training.distribution import Devices
 from gpflow_dwp.training.loop import CompiledLoop
-from gpflow_dwp.training.optimizers import Adam, NaturalGradientAdam
-from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
+from gpflow_dwp.training.optimizers import PROTOCOLS, Adam, NaturalGradientAdam, ProtocolName
 from gpflow_dwp.validation import (
     check_choice,
     check_flags,

@@ -19,8 +19,7 @@ from gpflow_dwp.cli.reports import as_json, named_scores, scores_as_text
 from gpflow_dwp.data import Standardiser, Table
 from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
-from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions, Scores
 
 ENCODER = ColumnEncoder(("a", "town", "b"), {"town": ("north", "south")})
 

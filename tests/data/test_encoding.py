@@ -16,8 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from gpflow_dwp.data.encoding import ColumnEncoder, problem_of_categories
 from gpflow_dwp.data.reading import read_file
-from gpflow_dwp.data.table import split_rows
-from gpflow_dwp.data.tables import read_to_split
+from gpflow_dwp.data.table import read_to_split, split_rows
 from gpflow_dwp.exceptions import TableError
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from gpflow_dwp.data import Table
 from gpflow_dwp.data.reading import Format, read_file
-from gpflow_dwp.data.tables import read_to_split
+from gpflow_dwp.data.table import read_to_split
 from gpflow_dwp.exceptions import TableError
 
 HEADER = ["a", "b", "y"]

@@ -24,7 +24,7 @@ from gpflow_dwp.evaluation.baselines import (
     score,
     simple_scores,
 )
-from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.evaluation.predictions import Scores
 
 Data = tuple[np.ndarray, np.ndarray]
 BASELINES = "gpflow_dwp.evaluation.baselines"

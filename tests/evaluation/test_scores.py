@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from gpflow_dwp.evaluation.scores import Scores, expected_calibration_error
+from gpflow_dwp.evaluation.predictions import Scores, expected_calibration_error
 
 
 def test_numbers() -> None:

@@ -27,7 +27,7 @@ from gpflow_dwp.data.standardiser import root_mean_square
 from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.evaluation.predictions import Scores
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import read_sealed, seal
 from gpflow_dwp.models import model_from_bytes, model_to_bytes

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.kernels.dtype import kernel_in_dtype
-from gpflow_dwp.kernels.gram import cross_covariance
+from gpflow_dwp.kernels.gram import cross_covariance, kernel_in_dtype
 
 
 class OwnDistance(gk.SquaredExponential):

@@ -8,8 +8,8 @@ from gpflow.kernels import Kernel, Linear, Matern32, Matern52, White
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels import SeparableMatern52
-from gpflow_dwp.kernels.additive import additive_kernel
 from gpflow_dwp.kernels.draws import KernelDraws, draws_of
+from gpflow_dwp.kernels.of_inputs import additive_kernel
 
 
 def check_draw(draws: KernelDraws, s: int, one: Kernel) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.kernels.dtype import kernel_in_dtype
+from gpflow_dwp.kernels.gram import kernel_in_dtype
 
 KERNELS = {
     "squared exponential": lambda: gk.SquaredExponential(lengthscales=[0.5, 2.0]),

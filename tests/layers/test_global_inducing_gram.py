@@ -16,8 +16,7 @@ from model_reference import SIZES, covariances
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.kernels import gram_K, gram_K_cross
 from gpflow_dwp.layers import GlobalInducingGramLayer
-from gpflow_dwp.layers.target_noise import TargetNoise
-from gpflow_dwp.random import as_seed
+from gpflow_dwp.random import TargetNoise, as_seed
 
 SEED = as_seed(0)
 

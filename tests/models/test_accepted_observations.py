@@ -15,8 +15,7 @@ from gpflow import likelihoods as gl
 
 from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.models import AcceptedObservations
-from gpflow_dwp.models.accepted_observations import accepted_observations
-from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.data_checks import accepted_observations, check_observations
 
 REAL = [[-1.5], [0.0], [2.0]]
 ZERO_ONE, ONE_HOT = [[0.0], [1.0]], np.eye(3)

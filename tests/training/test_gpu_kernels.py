@@ -33,7 +33,7 @@ from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import PROTOCOLS
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training.loop import CompiledLoop
-from gpflow_dwp.training.protocol import ProtocolName
+from gpflow_dwp.training.optimizers import ProtocolName
 
 pytestmark = pytest.mark.skipif(
     not tf.test.is_built_with_cuda(), reason="this TensorFlow has no kernels for GPUs"

@@ -11,8 +11,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import PROTOCOLS, Adam, NaturalGradientAdam, TrainingProgress, fit
-from gpflow_dwp.training.optimizers import cosine_learning_rate, paper_learning_rate
-from gpflow_dwp.training.protocol import ProtocolName
+from gpflow_dwp.training.optimizers import ProtocolName, cosine_learning_rate, paper_learning_rate
 
 DATA = toy_data()
 
