@@ -47,13 +47,8 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
     def __init__(self, rank: int, *, name: str = "tall_cholesky_outer_product") -> None:
         parameters = dict(locals())
         check_integers(rank=rank)
-        self._rank = int(rank)
+        self.rank = int(rank)
         super().__init__(forward_min_event_ndims=2, parameters=parameters, name=name)
-
-    @property
-    def rank(self) -> int:
-        """The number R of columns of Λ."""
-        return self._rank
 
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
@@ -68,7 +63,7 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
         size, _ = checks.matrix_shape("The input", y, square=True)
-        rank = self._rank
+        rank = self.rank
         if rank > size:
             raise ValueError(f"rank must be at most M = {size}, got {rank}.")
         top = tf.linalg.cholesky(y[..., :rank, :rank])
@@ -76,7 +71,7 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
         return tf.concat([top, tf.linalg.matrix_transpose(rest)], axis=-2)
 
     def _forward_log_det_jacobian(self, x: tf.Tensor) -> tf.Tensor:
-        exponents = tf.constant(self._num_rows(x) - np.arange(self._rank), x.dtype)
+        exponents = tf.constant(self._num_rows(x) - np.arange(self.rank), x.dtype)
         log_diagonal = tf.math.log(tf.linalg.diag_part(x))
         return tf.reduce_sum(math.log(2.0) + exponents * log_diagonal, axis=-1)
 
@@ -87,16 +82,16 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
         return tf.concat([input_shape[:-1], input_shape[-2:-1]], axis=0)
 
     def _inverse_event_shape(self, output_shape: tf.TensorShape) -> tf.TensorShape:
-        return output_shape[:-1].concatenate([self._rank])
+        return output_shape[:-1].concatenate([self.rank])
 
     def _inverse_event_shape_tensor(self, output_shape: tf.Tensor) -> tf.Tensor:
-        return tf.concat([output_shape[:-1], [self._rank]], axis=0)
+        return tf.concat([output_shape[:-1], [self.rank]], axis=0)
 
     def _num_rows(self, x: tf.Tensor) -> int:
         rows, columns = checks.matrix_shape("The input", x)
-        if rows < columns or columns != self._rank:
+        if rows < columns or columns != self.rank:
             raise ValueError(
-                f"The input must have shape [..., M, R] with M >= R and R = rank = {self._rank}, "
+                f"The input must have shape [..., M, R] with M >= R and R = rank = {self.rank}, "
                 f"got shape {x.shape}."
             )
         return rows
@@ -133,28 +128,18 @@ class SingularCongruence(tfp.bijectors.Bijector):
     def __init__(self, row_mixing: Any, df: float, *, name: str = "singular_congruence") -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            (self._row_mixing,) = checks.convert_parameters(row_mixing=row_mixing)
-            self._size, _ = checks.matrix_shape("row_mixing", self._row_mixing, square=True)
-            self._df = checks.check_df(df, self._size)
-            self._rank = min(math.ceil(self._df), self._size)
+            (self.row_mixing,) = checks.convert_parameters(row_mixing=row_mixing)
+            self._size, _ = checks.matrix_shape("row_mixing", self.row_mixing, square=True)
+            self.df = checks.check_df(df, self._size)
+            self._rank = min(math.ceil(self.df), self._size)
             self._check_row_mixing()
             super().__init__(
                 forward_min_event_ndims=2,
                 is_constant_jacobian=self._has_constant_jacobian(),
-                dtype=self._row_mixing.dtype,
+                dtype=self.row_mixing.dtype,
                 parameters=parameters,
                 name=name,
             )
-
-    @property
-    def row_mixing(self) -> Any:
-        """The matrix A, [..., M, M]."""
-        return self._row_mixing
-
-    @property
-    def df(self) -> float:
-        """The degrees of freedom ν."""
-        return self._df
 
     def constant_log_det(self) -> tf.Tensor:
         """Compute the forward log-determinant where it is the same for every C, [...]."""
@@ -170,7 +155,7 @@ class SingularCongruence(tfp.bijectors.Bijector):
 
     def _check_row_mixing(self) -> None:
         expected = "finite entries and an inverse"
-        checks.check_values("row_mixing", self._row_mixing, checks.invertible, expected)
+        checks.check_values("row_mixing", self.row_mixing, checks.invertible, expected)
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._check_input(x)
@@ -197,15 +182,15 @@ class SingularCongruence(tfp.bijectors.Bijector):
 
     def _log_det(self, log_det_c: tf.Tensor, log_det_g: tf.Tensor) -> tf.Tensor:
         log_det_a = self.log_abs_determinant()
-        exponent = 0.5 * (self._df - self._size - 1)
-        return self._df * log_det_a + exponent * (log_det_c - log_det_g)
+        exponent = 0.5 * (self.df - self._size - 1)
+        return self.df * log_det_a + exponent * (log_det_c - log_det_g)
 
     def _log_det_minor(self, matrix: tf.Tensor) -> tf.Tensor:
         factor = tf.linalg.cholesky(matrix[..., : self._rank, : self._rank])
         return 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1)
 
     def _matrix(self) -> tf.Tensor:
-        return tf.convert_to_tensor(self._row_mixing)
+        return tf.convert_to_tensor(self.row_mixing)
 
     def _has_constant_jacobian(self) -> bool:
         return self._rank == self._size
@@ -229,7 +214,7 @@ class TriangularCongruence(SingularCongruence):
         log_diagonal = self._log_diagonal()
         log_minor = tf.reduce_sum(log_diagonal[..., : self._rank], axis=-1)
         rest = tf.reduce_sum(log_diagonal[..., self._rank :], axis=-1)
-        return self._df * rest + (self._size + 1) * log_minor
+        return self.df * rest + (self._size + 1) * log_minor
 
     def log_abs_determinant(self) -> tf.Tensor:
         return tf.reduce_sum(self._log_diagonal(), axis=-1)
@@ -239,7 +224,7 @@ class TriangularCongruence(SingularCongruence):
             return np.isfinite(np.tril(x)) & ((x != 0.0) | ~np.eye(self._size, dtype=bool))
 
         expected = "finite entries and no zero on its diagonal"
-        checks.check_values("row_mixing", self._row_mixing, condition, expected)
+        checks.check_values("row_mixing", self.row_mixing, condition, expected)
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
         self._check_input(y)
@@ -248,7 +233,7 @@ class TriangularCongruence(SingularCongruence):
         return _symmetric(tf.linalg.triangular_solve(matrix, half))
 
     def _matrix(self) -> tf.Tensor:
-        return tf.linalg.band_part(tf.convert_to_tensor(self._row_mixing), -1, 0)
+        return tf.linalg.band_part(tf.convert_to_tensor(self.row_mixing), -1, 0)
 
     def _has_constant_jacobian(self) -> bool:
         return True

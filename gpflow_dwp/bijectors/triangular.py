@@ -42,7 +42,7 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
             (tril,) = checks.convert_parameters(column_mixing_tril=column_mixing_tril)
             self._rank, _ = checks.matrix_shape("column_mixing_tril", tril, square=True)
             checks.check_tril("column_mixing_tril", tril)
-            self._column_mixing_tril = tril
+            self.column_mixing_tril = tril
             super().__init__(
                 forward_min_event_ndims=2,
                 is_constant_jacobian=True,
@@ -50,11 +50,6 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
                 parameters=parameters,
                 name=name,
             )
-
-    @property
-    def column_mixing_tril(self) -> Any:
-        """The matrix B, [..., R, R]."""
-        return self._column_mixing_tril
 
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
@@ -77,7 +72,7 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
         return tf.reduce_sum(tf.constant(exponents, log_diagonal.dtype) * log_diagonal, axis=-1)
 
     def _triangle(self) -> tf.Tensor:
-        return tf.linalg.band_part(tf.convert_to_tensor(self._column_mixing_tril), -1, 0)
+        return tf.linalg.band_part(tf.convert_to_tensor(self.column_mixing_tril), -1, 0)
 
     def _num_rows(self, x: tf.Tensor) -> int:
         rows, columns = checks.matrix_shape("The input", x)

@@ -34,6 +34,8 @@ class FactoredGram(MatrixDistribution):
     log-determinants of the bijectors, to T.
 
     :param parameters: The arguments of the distribution.
+    :ivar rank: The rank R of a sampled matrix.
+    :ivar factor: The distribution of T, [M, R], whose parameters are this one's, too.
     """
 
     def __init__(self, parameters: dict[str, Any]) -> None:
@@ -43,69 +45,38 @@ class FactoredGram(MatrixDistribution):
             tensors = dict(zip(names, values, strict=True))
             rows = values[0]
             self._size, _ = checks.matrix_shape(names[0], rows, square=True)
-            df = checks.check_df(parameters["df"], self._size)
-            self._rank = min(math.ceil(df), self._size)
+            self.df = df = checks.check_df(parameters["df"], self._size)
+            self.rank = min(math.ceil(df), self._size)
             self._check_shapes(df, tensors)
             if names[0] == "scale_tril":
                 checks.check_tril("scale_tril", rows)
                 self._congruence: SingularCongruence = TriangularCongruence(rows, df)
             else:
                 self._congruence = SingularCongruence(rows, df)
-            self._outer_product = TallCholeskyOuterProduct(self._rank)
+            self._outer_product = TallCholeskyOuterProduct(self.rank)
             columns = tensors.get("column_mixing_tril")
             self._column_mixing = (
                 tfp.bijectors.Identity() if columns is None else RightTriangularProduct(columns)
             )
-            self._factor = (
+            self.factor = (
                 GeneralisedBartlett(**{name: tensors[name] for name in BARTLETT_EVENT_NDIMS})
                 if "loc" in tensors
                 else _bartlett(df, self._size, rows.dtype)
             )
+            for name in BARTLETT_EVENT_NDIMS:
+                setattr(self, name, getattr(self.factor, name))
+            for name in names:
+                setattr(self, name, tensors[name])
             super().__init__((self._size, self._size), rows.dtype, parameters, scope)
-
-    @property
-    def df(self) -> float:
-        """The degrees of freedom ν."""
-        return self._congruence.df
-
-    @property
-    def rank(self) -> int:
-        """The rank R of a sampled matrix."""
-        return self._rank
-
-    @property
-    def factor(self) -> GeneralisedBartlett:
-        """The distribution of T, [M, R]."""
-        return self._factor
-
-    @property
-    def concentration(self) -> Any:
-        """The concentrations α of the factor, [..., R]."""
-        return self._factor.concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rates β of the factor, [..., R]."""
-        return self._factor.rate
-
-    @property
-    def loc(self) -> Any:
-        """The means μ of the factor, [..., M, R]."""
-        return self._factor.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations σ of the factor, [..., M, R]."""
-        return self._factor.scale
 
     def mixing(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return A, [..., M, M], ``log|det A|``, [...], and B, [..., R, R]."""
-        columns = self._column_mixing._forward(tf.eye(self._rank, dtype=self.dtype))
+        columns = self._column_mixing._forward(tf.eye(self.rank, dtype=self.dtype))
         return self._congruence._matrix(), self._congruence.log_abs_determinant(), columns
 
     def _check_shapes(self, df: float, tensors: dict[str, Any]) -> None:
-        expected = {"column_mixing_tril": [self._rank] * 2, "loc": [self._size, self._rank]}
-        why = f"M = {self._size}, R = min(df, M) = {self._rank} for df = {df}"
+        expected = {"column_mixing_tril": [self.rank] * 2, "loc": [self._size, self.rank]}
+        why = f"M = {self._size}, R = min(df, M) = {self.rank} for df = {df}"
         for name in [name for name in expected if name in tensors]:
             checks.check_event(name, tensors[name], expected[name], why)
 
@@ -115,7 +86,7 @@ class FactoredGram(MatrixDistribution):
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         # Matrices with a larger batch than the factor's need a factor each.
-        each = tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
+        each = tfp.distributions.BatchBroadcast(self.factor, self.batch_shape_tensor())
         mixed = self._column_mixing._forward(each.sample(n, seed=seed))
         return gram(tf.matmul(self._congruence._matrix(), mixed))
 
@@ -130,10 +101,10 @@ class FactoredGram(MatrixDistribution):
         mixed = self._outer_product._inverse(self._congruence._inverse(value))
         log_det -= self._outer_product._forward_log_det_jacobian(mixed)
         log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
-        return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
+        return self.factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
 
     def _entropy(self) -> tf.Tensor:
-        if self._rank < self._size:
+        if self.rank < self._size:
             raise NotImplementedError(
                 "There is no closed form of the entropy of singular matrices."
             )
@@ -142,23 +113,23 @@ class FactoredGram(MatrixDistribution):
         log_volume = log_volume_over_minor(
             self._size + 1,
             self._size,
-            self._factor.mean_log_diagonal(),
+            self.factor.mean_log_diagonal(),
             log_det_rows,
             tf.math.log(tf.linalg.diag_part(columns)),
         )
-        return tf.broadcast_to(self._factor.entropy() + log_volume, self.batch_shape_tensor())
+        return tf.broadcast_to(self.factor.entropy() + log_volume, self.batch_shape_tensor())
 
     def _default_event_space_bijector(self) -> tfp.bijectors.Bijector:
-        if self._rank < self._size:
+        if self.rank < self._size:
             raise NotImplementedError(
-                f"Matrices of rank {self._rank} < {self._size} are no smooth image of all vectors: "
+                f"Matrices of rank {self.rank} < {self._size} are no smooth image of all vectors: "
                 "take the factor's distribution, and its Gram matrix."
             )
         return positive_definite(self.dtype)
 
     def _mean(self) -> tf.Tensor:
         # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ
-        mean, variance = self._factor.mean_and_variance()
+        mean, variance = self.factor.mean_and_variance()
         rows, _, columns = self.mixing()
         column_norms = tf.reduce_sum(tf.square(columns), axis=-1)
         spread = tf.linalg.diag(tf.reduce_sum(variance * column_norms[..., None, :], axis=-1))

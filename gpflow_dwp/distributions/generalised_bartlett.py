@@ -66,33 +66,13 @@ class GeneralisedBartlett(MatrixDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            self._concentration, self._rate, self._loc, self._scale = checks.convert_parameters(
+            self.concentration, self.rate, self.loc, self.scale = checks.convert_parameters(
                 concentration=concentration, rate=rate, loc=loc, scale=scale
             )
             self._num_rows, self._rank = self._checked_shape()
             self._check_values()
             shape = self._num_rows, self._rank
-            super().__init__(shape, self._loc.dtype, parameters, name)
-
-    @property
-    def concentration(self) -> Any:
-        """The concentrations α, [..., R]."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rates β, [..., R]."""
-        return self._rate
-
-    @property
-    def loc(self) -> Any:
-        """The means μ, [..., M, R]."""
-        return self._loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations σ, [..., M, R]."""
-        return self._scale
+            super().__init__(shape, self.loc.dtype, parameters, name)
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
@@ -100,16 +80,16 @@ class GeneralisedBartlett(MatrixDistribution):
 
     def _checked_shape(self) -> tuple[int, int]:
         """M and R, where all parameters fit them and each other."""
-        size, rank = checks.matrix_shape("loc", self._loc)
+        size, rank = checks.matrix_shape("loc", self.loc)
         if size < rank:
             raise ValueError(
                 "loc must have shape [..., M, R] with M >= R (R = min(df, M)), got shape "
-                f"{self._loc.shape}."
+                f"{self.loc.shape}."
             )
         why = "R, the number of columns of loc"
-        checks.check_event("concentration", self._concentration, [rank], why)
-        checks.check_event("rate", self._rate, [rank], why)
-        checks.check_event("scale", self._scale, [size, rank], "as loc")
+        checks.check_event("concentration", self.concentration, [rank], why)
+        checks.check_event("rate", self.rate, [rank], why)
+        checks.check_event("scale", self.scale, [size, rank], "as loc")
         return size, rank
 
     def _check_values(self) -> None:
@@ -118,17 +98,17 @@ class GeneralisedBartlett(MatrixDistribution):
             checks.check_values(name, value, checks.positive, "positive and finite entries")
         below, where = self._below_diagonal(), "entries below its diagonal"
         checks.check_values(
-            "loc", self._loc, lambda x: np.isfinite(x[..., below]), f"finite {where}"
+            "loc", self.loc, lambda x: np.isfinite(x[..., below]), f"finite {where}"
         )
         checks.check_values(
-            "scale", self._scale, lambda x: checks.positive(x[..., below]), f"positive {where}"
+            "scale", self.scale, lambda x: checks.positive(x[..., below]), f"positive {where}"
         )
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         gamma_seed, normal_seed = split_seed(tfp.random.sanitize_seed(seed), 2)
         batch = tf.concat([[n], self.batch_shape_tensor()], axis=0)
-        alpha = tf.broadcast_to(self._concentration, tf.concat([batch, [self._rank]], axis=0))
-        log_square = sample_log_gamma(alpha, gamma_seed) - tf.math.log(self._rate)
+        alpha = tf.broadcast_to(self.concentration, tf.concat([batch, [self._rank]], axis=0))
+        log_square = sample_log_gamma(alpha, gamma_seed) - tf.math.log(self.rate)
         mu, sigma = self._mu_and_sigma()
         shape = tf.concat([batch, self.event_shape_tensor()], axis=0)
         noise = normal(shape, normal_seed, self.dtype)
@@ -136,7 +116,7 @@ class GeneralisedBartlett(MatrixDistribution):
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
         checks.check_event("The value", value, self.event_shape.as_list(), "the event shape")
-        alpha, beta = tf.convert_to_tensor(self._concentration), tf.convert_to_tensor(self._rate)
+        alpha, beta = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
         diagonal = tf.linalg.diag_part(value)
         # log 2 + log T_jj + log Gamma(T_jj²; α_j, β_j)
         log_diagonal_density = tf.reduce_sum(
@@ -162,7 +142,7 @@ class GeneralisedBartlett(MatrixDistribution):
         :param value: The factor, T, [..., M, R].
         :param powers: Exponents of its diagonal, c, [R].
         """
-        alpha, beta = tf.convert_to_tensor(self._concentration), tf.convert_to_tensor(self._rate)
+        alpha, beta = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
         diagonal = tf.linalg.diag_part(value)
         mu, sigma = self._mu_and_sigma()
         of_diagonal = (2.0 * alpha - 1.0 - powers) / diagonal - 2.0 * beta * diagonal
@@ -173,7 +153,7 @@ class GeneralisedBartlett(MatrixDistribution):
 
         E T_jj = Γ(α_j + ½) / (Γ(α_j) √β_j), and E T_jj² = α_j / β_j.
         """
-        alpha, beta = tf.convert_to_tensor(self._concentration), tf.convert_to_tensor(self._rate)
+        alpha, beta = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
         log_ratio = tf.cast(_log_gamma_half_step(alpha), alpha.dtype)
         mean = tf.exp(log_ratio - 0.5 * tf.math.log(beta))
         mu, sigma = self._mu_and_sigma()
@@ -183,7 +163,7 @@ class GeneralisedBartlett(MatrixDistribution):
 
     def mean_log_diagonal(self) -> tf.Tensor:
         """Return E log T_jj = ½ (ψ(α_j) - log β_j), [..., R]."""
-        return 0.5 * (tf.math.digamma(self._concentration) - tf.math.log(self._rate))
+        return 0.5 * (tf.math.digamma(self.concentration) - tf.math.log(self.rate))
 
     def _mean(self) -> tf.Tensor:
         return self.mean_and_variance()[0]
@@ -192,7 +172,7 @@ class GeneralisedBartlett(MatrixDistribution):
         return self.mean_and_variance()[1]
 
     def _entropy(self) -> tf.Tensor:
-        alpha, beta = tf.convert_to_tensor(self._concentration), tf.convert_to_tensor(self._rate)
+        alpha, beta = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
         digamma, log_beta = tf.math.digamma(alpha), tf.math.log(beta)
         # That of T_jj² ~ Gamma(α, rate β), less E[log 2 T_jj], for the change to T_jj.
         of_square = alpha - log_beta + tf.math.lgamma(alpha) + (1.0 - alpha) * digamma
@@ -207,8 +187,8 @@ class GeneralisedBartlett(MatrixDistribution):
     def _mu_and_sigma(self) -> tuple[tf.Tensor, tf.Tensor]:
         # Selecting before anything is computed keeps ignored entries out of values and gradients.
         below = self._below_diagonal()
-        mu = tf.where(below, self._loc, tf.zeros([], self.dtype))
-        return mu, tf.where(below, self._scale, tf.ones([], self.dtype))
+        mu = tf.where(below, self.loc, tf.zeros([], self.dtype))
+        return mu, tf.where(below, self.scale, tf.ones([], self.dtype))
 
     def _assemble(self, diagonal: tf.Tensor, below: tf.Tensor) -> tf.Tensor:
         below = tf.where(self._below_diagonal(), below, tf.zeros([], self.dtype))

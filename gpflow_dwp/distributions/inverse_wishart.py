@@ -54,27 +54,21 @@ class InverseWishart(MatrixDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            self._df, self._scale_tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
-            M, _ = checks.matrix_shape("scale_tril", self._scale_tril, square=True)
-            checks.check_tril("scale_tril", self._scale_tril)
+            self.df, self.scale_tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
+            M, _ = checks.matrix_shape("scale_tril", self.scale_tril, square=True)
+            checks.check_tril("scale_tril", self.scale_tril)
             checks.check_values(
                 "df",
-                self._df,
+                self.df,
                 lambda df: checks.positive(df - (M - 1)),
                 f"finite values above M - 1 = {M - 1}",
             )
             self._size = M
-            super().__init__((M, M), self._scale_tril.dtype, parameters, name)
+            super().__init__((M, M), self.scale_tril.dtype, parameters, name)
 
-    @property
-    def df(self) -> Any:
-        """The degrees of freedom n, [...]."""
-        return self._df
-
-    @property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor L, [..., M, M]."""
-        return self._scale_tril
+    @classmethod
+    def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
+        return properties(dtype, df=0, scale_tril=2)
 
     @property
     def precision_factor(self) -> GeneralisedBartlett:
@@ -88,12 +82,8 @@ class InverseWishart(MatrixDistribution):
 
     def _alpha(self) -> tf.Tensor:
         """α_j = (n - M + j)/2, that of V_jj², [..., M]."""
-        n = tf.convert_to_tensor(self._df)[..., None]
+        n = tf.convert_to_tensor(self.df)[..., None]
         return 0.5 * n + tf.constant(0.5 * (np.arange(self._size) + 1.0 - self._size), n.dtype)
-
-    @classmethod
-    def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return properties(dtype, df=0, scale_tril=2)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         # G is about z^-1, where z of Gamma(α) is below t with probability t^α: at most 1e-6 here.
@@ -101,7 +91,7 @@ class InverseWishart(MatrixDistribution):
         least = self._size - 1 + round(28.0 / -math.log(np.finfo(dtype).tiny), 2)
         checks.check_values(
             "df",
-            self._df,
+            self.df,
             lambda df: df >= dtype(least),
             f"values of at least {least:g} for samples, which are else beyond {self.dtype.name}",
         )
@@ -114,7 +104,7 @@ class InverseWishart(MatrixDistribution):
         checks.check_event("The value", value, [self._size, self._size], "the event shape")
         M = self._size
         n, L, alpha, G = (
-            tf.cast(each, tf.float64) for each in (self._df, self._tril(), self._alpha(), value)
+            tf.cast(each, tf.float64) for each in (self.df, self._tril(), self._alpha(), value)
         )
         root = tf.linalg.cholesky(G)
         half_log_det_Psi, half_log_det_G = map(_log_det, (L, root))
@@ -127,7 +117,7 @@ class InverseWishart(MatrixDistribution):
         return tf.cast(log_prob, self.dtype)
 
     def _mode(self) -> tf.Tensor:
-        total = tf.convert_to_tensor(self._df) + (self._size + 1.0)
+        total = tf.convert_to_tensor(self.df) + (self._size + 1.0)
         return gram(self._tril()) / total[..., None, None]
 
     def _default_event_space_bijector(self) -> tfp.bijectors.Bijector:
@@ -147,12 +137,12 @@ class InverseWishart(MatrixDistribution):
 
     def _scale_and_excess(self, minimum: int) -> tuple[tf.Tensor, tf.Tensor]:
         """Ψ, and n less what it must exceed, [..., 1, 1]; NaN where it does not."""
-        excess = tf.convert_to_tensor(self._df)[..., None, None] - float(minimum)
+        excess = tf.convert_to_tensor(self.df)[..., None, None] - float(minimum)
         nan = tf.constant(np.nan, excess.dtype)
         return gram(self._tril()), tf.where(excess > 0.0, excess, nan)
 
     def _tril(self) -> tf.Tensor:
-        return tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0)
+        return tf.linalg.band_part(tf.convert_to_tensor(self.scale_tril), -1, 0)
 
 
 def _log_det(tril: tf.Tensor) -> tf.Tensor:

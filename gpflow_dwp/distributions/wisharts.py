@@ -53,11 +53,6 @@ class SingularWishart(FactoredGram):
     ) -> None:
         super().__init__(dict(locals()))
 
-    @property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor L, [..., M, M]."""
-        return self._congruence.row_mixing
-
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return properties(dtype, scale_tril=2)
@@ -123,11 +118,6 @@ class GeneralisedSingularWishart(FactoredGram):
     ) -> None:
         super().__init__(dict(locals()))
 
-    @property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor L, [..., M, M]."""
-        return self._congruence.row_mixing
-
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return properties(dtype, scale_tril=2, **BARTLETT_EVENT_NDIMS)
@@ -166,11 +156,6 @@ class AGeneralisedSingularWishart(FactoredGram):
         name: str = "AGeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
-
-    @property
-    def row_mixing(self) -> Any:
-        """The matrix A, [..., M, M]."""
-        return self._congruence.row_mixing
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
@@ -214,16 +199,6 @@ class ABGeneralisedSingularWishart(FactoredGram):
         name: str = "ABGeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
-
-    @property
-    def row_mixing(self) -> Any:
-        """The matrix A, [..., M, M]."""
-        return self._congruence.row_mixing
-
-    @property
-    def column_mixing_tril(self) -> Any:
-        """The matrix B, [..., R, R]."""
-        return self._column_mixing.column_mixing_tril
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
