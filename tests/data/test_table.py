@@ -1,4 +1,4 @@
-"""Arrays are given the shapes of models, and split as scikit-learn does."""
+"""Tables that are split, and those of examples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from gpflow_dwp.data import Table
+from gpflow_dwp.data import Table, load_yacht, step_function, varying_sine
 from gpflow_dwp.exceptions import TableError
 
 X = np.arange(40.0).reshape(20, 2)
@@ -37,3 +37,25 @@ def test_split_keeps_the_share_of_each_class(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "sklearn.model_selection", None)
     with pytest.raises(ImportError, match=r"gpflow-dwp\[cli\]"):
         table.split(0.5, seed=0)
+
+
+def test_the_yachts_have_names() -> None:
+    """Would catch rows or columns that are lost on the way out of the package."""
+    table = load_yacht()
+    assert (table.X.shape, table.Y.shape, table.target_name) == ((308, 6), (308, 1), "resistance")
+    assert table.feature_names[-1] == "froude_number" and table.task == "regression"
+
+
+def test_the_functions_and_their_noise() -> None:
+    """Would catch another function, noise of another size, and a seed that is not used."""
+    for function, truth in (
+        (step_function, lambda x: x > 0.0),
+        (varying_sine, lambda x: np.sin(6.0 * np.pi * ((x + 1.0) / 2.0) ** 3)),
+    ):
+        X, Y = function(4000, noise=0.3, seed=2)
+        assert X.shape == Y.shape == (4000, 1)
+        assert -1.0 <= X.min() < X.max() <= 1.0 and (np.diff(X[:, 0]) > 0.0).all()
+        # Four standard deviations.
+        assert (Y - truth(X)).std() == pytest.approx(0.3, rel=4.0 / np.sqrt(8000.0))
+        np.testing.assert_array_equal(function(4000, noise=0.3, seed=2)[1], Y)
+        assert not np.array_equal(function(4000, noise=0.3, seed=3)[0], X)

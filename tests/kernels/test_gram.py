@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels.gram import cross_covariance, kernel_in_dtype
 
 WIDTH = 4
 
@@ -255,3 +256,86 @@ def test_white_noise_belongs_to_one_point() -> None:
     np.testing.assert_allclose(gram_K(kernel, same), 1.7 * np.eye(3))
     np.testing.assert_array_equal(gram_K_cross(kernel, same, diagonal, diagonal), np.zeros([3, 3]))
     np.testing.assert_allclose(gram_K_diag(kernel, diagonal), [1.7] * 3)
+
+
+PRECISE = {
+    "squared exponential": lambda: gk.SquaredExponential(lengthscales=[0.5, 2.0]),
+    "matern": lambda: gk.Matern32(1.5, 0.7),
+    "sum of products": lambda: gk.RBF(0.5) * gk.Linear(0.2) + gk.Constant(2.0) + gk.Matern12(),
+    "periodic": lambda: gk.Periodic(gk.RBF(), period=1.7),
+    "arc cosine": lambda: gk.ArcCosine(order=1, weight_variances=[0.5, 2.0]),
+    "change points": lambda: gk.ChangePoints([gk.RBF(), gk.Linear()], [0.1], steepness=3.0),
+}
+
+
+@pytest.mark.parametrize("name", PRECISE)
+def test_values_and_gradients_are_those_of_the_other_precision(name: str) -> None:
+    X = np.random.default_rng(0).normal(size=(4, 1 if name == "change points" else 2))
+    expected = PRECISE[name]()
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        kernel = PRECISE[name]()
+        variables = kernel.trainable_variables
+        with tf.GradientTape() as tape:
+            accurate = kernel_in_dtype(kernel, tf.float64)
+            values, diagonal = accurate(X), accurate(X, full_cov=False)
+            total = tf.reduce_sum(values**2)
+        gradients = tape.gradient(total, variables)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(expected(X) ** 2)
+
+    assert values.dtype == tf.float64
+    np.testing.assert_allclose(values, expected(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(diagonal, np.diag(values), rtol=1e-6)
+    others = tape.gradient(total, expected.trainable_variables)
+    for gradient, other in zip(gradients, others, strict=True):
+        assert gradient.dtype == tf.float32
+        np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-4)
+    assert all(parameter.dtype == tf.float32 for parameter in kernel.parameters)
+
+
+def test_the_same_precision_is_the_same_kernel() -> None:
+    kernel = gk.RBF() + gk.White()
+
+    assert kernel_in_dtype(kernel, tf.float64) is kernel
+
+
+class OwnDistance(gk.SquaredExponential):
+    """A user's kernel of another distance."""
+
+    def scaled_squared_euclid_dist(self, X: Any, X2: Any = None) -> tf.Tensor:
+        return 3.0 * super().scaled_squared_euclid_dist(X, X2)
+
+
+class OwnCall(gk.Matern12):
+    """A user's kernel that is called in another way."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> tf.Tensor:
+        return 2.0 * super().__call__(*arguments, **settings)
+
+
+CROSSED: dict[str, Callable[[], gk.Kernel]] = {
+    "squared exponential": lambda: gk.SquaredExponential(1.7, [0.6, 0.3], active_dims=[0, 2]),
+    "Matern 1/2": lambda: gk.Matern12(1.7, 0.6, active_dims=slice(1, 3)),
+    "rational quadratic": lambda: gk.RationalQuadratic(1.7, 0.6, alpha=0.4),
+    "cosine": lambda: gk.Cosine(1.7, 0.6),
+    "sum": lambda: gk.Matern52() + gk.Linear(),
+    "own distance": OwnDistance,
+    "own call": OwnCall,
+}
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float32])
+@pytest.mark.parametrize("name", CROSSED)
+def test_it_is_the_kernel(name: str, dtype: tf.DType) -> None:
+    """Catches a lost scale or column, and a user's formula that is passed over."""
+    rng = np.random.default_rng(0)
+    points, targets = (tf.constant(rng.normal(size=[n, 3]), dtype) for n in (4, 5))
+    kernel = kernel_in_dtype(CROSSED[name](), dtype)
+
+    values, expected = (f(kernel, points, targets) for f in (cross_covariance, _call))
+
+    np.testing.assert_allclose(values, expected, rtol=1e-12 if dtype == tf.float64 else 1e-4)
+
+
+def _call(kernel: gk.Kernel, points: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+    return kernel(points, targets)

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from model_reference import Conditional, covariances
 
-from gpflow_dwp.layers import WishartLayer
+from gpflow_dwp.layers import WishartLayer, WishartPosterior
 from gpflow_dwp.random import as_seed
 
 SIZES = model_reference.SIZES
@@ -153,3 +153,27 @@ def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
     model_reference.assert_gradient_is_finite_at_inducing_points(
         model_reference.make_layer(3, 2), width=2
     )
+
+
+def make_posterior(size: int, df: int, family: str = "AB") -> WishartPosterior:
+    posterior = WishartPosterior(df, size, family, np.random.default_rng(0))
+    model_reference.randomise(posterior, seed=1)
+    return posterior
+
+
+def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
+    posterior = make_posterior(3, 2)
+    packed = posterior.packed_row_mixing.numpy()
+    lower = np.array([[1.0, 0.0, 0.0], [packed[1, 0], 1.0, 0.0], [*packed[2, :2], 1.0]])
+    diagonal = np.exp(np.diag(packed))
+    upper = np.array(
+        [
+            [diagonal[0], packed[0, 1], packed[0, 2]],
+            [0.0, diagonal[1], packed[1, 2]],
+            [0.0, 0.0, diagonal[2]],
+        ]
+    )
+
+    mixing = posterior.mixing(tf.float64)
+    np.testing.assert_allclose(mixing.rows, lower @ upper, atol=1e-14)
+    np.testing.assert_allclose(mixing.log_det_rows, np.linalg.slogdet(mixing.rows)[1], atol=1e-12)
