@@ -40,7 +40,6 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
     Any floating-point dtype.
 
     :param rank: Rank, R, which the inverse cannot see in the shape of C.
-    :param name: Name of the operations.
     :raises ValueError: If ``rank`` is not an integer of at least 1.
     """
 
@@ -120,7 +119,6 @@ class SingularCongruence(tfp.bijectors.Bijector):
 
     :param row_mixing: What multiplies the factor from the left, A, [..., M, M].
     :param df: Degrees of freedom, ν. It gives R, and nothing depends on it if ν ≥ M.
-    :param name: Name of the operations.
     :raises ValueError: If ``row_mixing`` is not square, or is known to be singular or to have an
         entry that is not finite, or if ``df`` is no integer of at least 1 and not above M - 1.
     """

@@ -31,7 +31,6 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
     ``column_mixing_tril``.
 
     :param column_mixing_tril: What multiplies the factor from the right, B, [..., R, R].
-    :param name: Name of the operations.
     :raises ValueError: If ``column_mixing_tril`` is not square, or is known to lack a positive
         diagonal or to have an entry that is not finite.
     """
@@ -94,8 +93,6 @@ class ColumnScaledTril(tfp.bijectors.Bijector):
     of the M - j + 1 entries of column j on its diagonal:
 
     .. math:: \log|\det \partial L / \partial X| = \sum_j (M - j + 1) X_{jj}.
-
-    :param name: Name of the operations.
     """
 
     def __init__(self, name: str = "column_scaled_tril") -> None:

@@ -22,7 +22,6 @@ class MatrixDistribution(tfp.distributions.AutoCompositeTensorDistribution):
 
     :param shape: Of a sample.
     :param parameters: The arguments of the distribution.
-    :param name: Name of the operations.
     """
 
     def __init__(

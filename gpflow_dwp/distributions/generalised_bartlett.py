@@ -48,7 +48,6 @@ class GeneralisedBartlett(MatrixDistribution):
         ignored.
     :param scale: Standard deviations below the diagonal, σ, [..., M, R]. Entries on and above the
         diagonal are ignored.
-    :param name: Name of the operations.
     :raises ValueError: If the shapes do not fit each other, or ``concentration``, ``rate`` or,
         below the diagonal, ``scale`` are known not to be positive, or any parameter not to be
         finite.

@@ -42,7 +42,6 @@ class InverseWishart(MatrixDistribution):
     :param scale_tril: Cholesky factor L of the scale Ψ, [..., M, M]. What is above its diagonal is
         ignored.
     :param validate_args: Whether the scale is checked at each use, too.
-    :param name: Name of the operations.
     :raises ValueError: If ``df`` is known not to be above M - 1 or not to be finite, or
         ``scale_tril`` is not square, or known to lack a positive diagonal or to have an entry that
         is not finite; when it is sampled, if ``df`` is known to be so near to M - 1, within 0.04 or

@@ -38,7 +38,6 @@ class SingularWishart(FactoredGram):
     :param scale_tril: Cholesky factor L of the scale S, [..., M, M]. What is above its diagonal is
         ignored. Its dtype is that of the distribution.
     :param validate_args: Whether the scale is checked at each use, too.
-    :param name: Name of the operations.
     :raises ValueError: If ``df`` is not such a number, or ``scale_tril`` not square, or
         known to lack a positive diagonal or to have an entry that is not finite.
     """
@@ -89,17 +88,12 @@ class GeneralisedSingularWishart(FactoredGram):
     parameters, or GPflow's default. In float32, densities are computed in float64; a nearly
     singular matrix that was rounded to float32 may not be definite, and its density NaN.
 
+    Arguments but these are those of T: see :class:`GeneralisedBartlett`.
+
     :param df: Degrees of freedom, ν: an integer, or any real number above M - 1.
     :param scale_tril: Cholesky factor of the scale, L, [..., M, M]. What is above its diagonal is
         ignored.
-    :param concentration: Shapes of the squared diagonal's Gamma distributions, α, [..., R].
-    :param rate: Rates of the squared diagonal's Gamma distributions, β, [..., R].
-    :param loc: Means below the diagonal, μ, [..., M, R]. Entries on and above the diagonal are
-        ignored.
-    :param scale: Standard deviations below the diagonal, σ, [..., M, R]. Entries on and above the
-        diagonal are ignored.
     :param validate_args: Whether parameters are checked at each use, too.
-    :param name: Name of the operations.
     :raises ValueError: If ``df`` is not such a number, the shapes do not fit each other
         and ``df``, or a value is known not to be admissible.
     """

@@ -21,11 +21,7 @@ __all__ = ["SWAG", "FactorAnalysisPosterior", "IterateAverage", "MultiSWAG"]
 
 
 class IterateAverage(IteratePosterior):
-    """Stochastic weight averaging (Izmailov et al., 2018): the mean of the iterates.
-
-    :param model: A GPflow model.
-    :param start_step: Iterates of a run up to this step are not collected.
-    """
+    """Stochastic weight averaging (Izmailov et al., 2018): the mean of the iterates."""
 
     papers = (
         bibtex(
@@ -60,9 +56,7 @@ class SWAG(IteratePosterior):
     Half of the covariance is the variances of all iterates, the other half that of the deviations
     of the last K of them from the mean of their time.
 
-    :param model: A GPflow model.
     :param rank: Number of deviations that are kept, K, at least 2.
-    :param start_step: Iterates of a run up to this step are not collected.
     :raises ValueError: If ``rank`` is not an integer of at least 2.
     """
 
@@ -116,10 +110,8 @@ class FactorAnalysisPosterior(IteratePosterior):
     standard deviations over the first 2 K iterates, which are kept until then. Nothing is learned
     before the algorithm's warm-up is over, so that more iterates than it takes must be collected.
 
-    :param model: A GPflow model.
     :param algorithm: :class:`OnlineEM` or :class:`OnlineGradientAscent`; None for the former with
         10 factors.
-    :param start_step: Iterates of a run up to this step are not collected.
     :param seed: Seed of the factors' starting values.
     """
 

@@ -53,13 +53,8 @@ class LatentVariableDeepGP(VariationalModel):
     Inference is doubly stochastic (Salimbeni and Deisenroth, 2017), with the importance-weighted
     bound of Salimbeni, Dutordoir, Hensman and Deisenroth (2019) where more than one importance
     sample is asked for. A single Gaussian process layer is GPflow's ``SVGP``.
+    Parameters are those of :class:`VariationalModel`.
 
-    :param layers: The layers, bottom first.
-    :param likelihood: Any GPflow likelihood.
-    :param num_data: Size of the training data, which scales minibatches.
-    :param num_samples: Number of draws that estimate the bound, S.
-    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
-        for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
         positive integer or too large for the machine's memory.
     """

@@ -45,13 +45,12 @@ class GlobalInducingGramLayer(FeatureLayer):
     .. math:: -\mathrm{KL} = -\tfrac12 \{\nu (\operatorname{tr} B^{-1} - M + \log|B|)
               + \|\mathrm E[w]\|^2\}.
 
-    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    Further parameters are those of :class:`GramLayer`.
+
     :param width: Number of features, ν.
-    :param num_inducing: Number of inducing points, M.
     :param pseudo_targets: Starting values of v, [M, ν]; None for standard normal ones.
     :param precision: Starting value of Λ: a positive number times the identity.
     :param feature_scales: Starting values of s, [ν]; None for 1/√ν, which is not learned.
-    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of v.
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """

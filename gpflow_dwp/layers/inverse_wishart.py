@@ -48,14 +48,13 @@ class InverseWishartLayer(GramLayer):
               G_{ii}^{-1} G_{it} &= K_{ii}^{-1} K_{it} + L^{-T} Z U^T / \sqrt\delta, \quad
               U U^T = G_{tt \cdot i}.
 
-    :param kernel: GPflow kernel that is applied to what the layer below hands on.
-    :param num_inducing: Number of inducing points, M.
+    Further parameters are those of :class:`GramLayer`.
+
     :param df: Starting value of δ, degrees of freedom beyond those at which the mean begins to
         exist. It is trainable: ``gpflow.set_trainable(layer.df, False)`` keeps it.
     :param extra_df: Starting value of γ, which the posterior has on top of them.
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
         the covariance from below, or a sample of it.
-    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting value of V, standard normal.
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """

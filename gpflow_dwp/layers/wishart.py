@@ -45,9 +45,9 @@ class WishartLayer(FeatureLayer):
     where log Q' is what T, A' and B contribute (:class:`WishartPosterior`). :meth:`prior`
     and :meth:`posterior` give the same as the difference of two log densities.
 
-    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    Further parameters are those of :class:`GramLayer`.
+
     :param df: Degrees of freedom, ν: the width of the deep GP with the same prior.
-    :param num_inducing: Number of inducing points, M.
     :param posterior: "GW", "A" or "AB".
     :param whiten: Whether A = chol(S) A'.
     :param proportion: Where q starts, in (0, 1). With the published code's start, 0.018, the random
@@ -55,7 +55,6 @@ class WishartLayer(FeatureLayer):
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
         the covariance from below, or a sample of it. Either way its gradient reaches α, β, μ, σ
         only through the draw: see :class:`WishartPosterior`.
-    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of μ and V.
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """

@@ -64,15 +64,12 @@ class MatrixGaussianNetwork(VariationalModel):
     pseudo-data, q(W | Ã, B̃), the divergence is that of q(W). It is not to be compared with the
     bounds of other models. Without pseudo-data it is a lower bound.
 
+    Further parameters are those of :class:`VariationalModel`.
+
     :param layers: Bottom first; each one's inputs are the outputs of the one below.
-    :param likelihood: Any GPflow likelihood.
-    :param num_data: Size of the training data, which scales minibatches.
-    :param num_samples: Number of draws that estimate the bound, S (the paper's number is 1).
     :param activation: Activation function between the layers.
     :param output_loc: Added to the outputs, [Q] or a number.
     :param output_scale: Multiplies the outputs, positive, [Q] or a number.
-    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
-        for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
         positive integer or too large for the machine's memory.
     """

@@ -42,14 +42,11 @@ __all__ = [
 class DeepKernelProcess(VariationalModel):
     """A stack of hidden layers that draw Gram matrices, below a Gaussian output layer.
 
+    Further parameters are those of :class:`VariationalModel`.
+
     :param layers: Hidden layers, bottom first, then the output layer. The first kernel acts on
         the inputs, every other one on the Gram matrix below it.
-    :param likelihood: Any GPflow likelihood.
     :param inducing_variable: Inducing inputs Z, [M, D], shared by all layers.
-    :param num_data: Size of the training data, which scales minibatches.
-    :param num_samples: Number of draws that estimate the bound, S.
-    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
-        for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
         matrix, or a number is not a positive integer.
     """

@@ -75,7 +75,7 @@ class MixturePosterior(abc.ABC):
     are therefore alike at nearby points, and fall as 1/√S. Long inputs are worked through in blocks
     by one compiled function, in memory that does not grow with their number.
 
-    All methods raise a :class:`ValueError` for inputs that are no finite matrix with D columns.
+    Methods take inputs, ``Xnew``, [N, D], and raise a :class:`ValueError` if they are not finite.
     ``full_cov`` of what observations do and ``full_output_cov`` raise a NotImplementedError.
 
     A posterior keeps the parameters that the model had, whatever becomes of the model, but for the
@@ -127,7 +127,6 @@ class MixturePosterior(abc.ABC):
         drawn jointly, without it each on its own: the two estimate the same moments with other
         noise, so that at one seed they differ by some standard errors.
 
-        :param Xnew: Inputs, [N, D].
         :param full_cov: Whether covariances between the points are wanted (no blocks then).
         :return: The mean, [N, Q], and the variance, [N, Q], or covariance, [Q, N, N].
         :raises ValueError: If a joint covariance would not fit into the machine's memory.
@@ -141,7 +140,6 @@ class MixturePosterior(abc.ABC):
     def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of the latent functions under every draw.
 
-        :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, Q] each.
         """
         return self._components("f components", Xnew, self._propagate)
@@ -151,7 +149,6 @@ class MixturePosterior(abc.ABC):
     ) -> MeanAndVariance:
         """Return mean and variance of observations.
 
-        :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [N, P] each.
         """
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
@@ -165,7 +162,6 @@ class MixturePosterior(abc.ABC):
         of a :class:`NormalMixture`, such as :class:`WarpedStudentT`, of S for each of its K nodes,
         which have weights. Of any other likelihood they are those of y.
 
-        :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] or [K S, N, P] each.
         """
 
@@ -207,7 +203,6 @@ class MixturePosterior(abc.ABC):
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, one from each of the S draws.
 
-        :param Xnew: Inputs, [N, D].
         :param full_cov: Whether each draw is one coherent function of all points, or drawn point by
             point, which is quicker: right at each point, but not between points.
         :return: [S, N, Q].
@@ -247,7 +242,6 @@ class MixturePosterior(abc.ABC):
     def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
         """Draw observations, one at each point for each of the S draws.
 
-        :param Xnew: Inputs, [N, D].
         :param full_cov: Whether the latent functions of a draw are coherent, as in
             :meth:`sample_f`, or drawn point by point, which is quicker.
         :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
