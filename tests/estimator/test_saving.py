@@ -27,7 +27,7 @@ class Own(gpflow.kernels.SquaredExponential):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_regressor_comes_back_as_a_whole(tmp_path: Path) -> None:
     """Catches lost units, constants, failures, rows that ``tell`` adds to, and draws."""
-    given = {"depth": 1, "kernel": "SquaredExponential", "likelihood": "gaussian"}
+    given = {"depth": 1, "kernel": "SquaredExponential", "likelihood": "gaussian", "num_steps": 2}
     fitted = DeepWishartRegressor(**given, random_state=0).fit(X, Y)
     failures = DeepWishartClassifier(depth=1, kernel=Own(), num_steps=1, random_state=0)
     fitted.failure_classifier_ = failures.fit(X, X[:, 0] > 0.5)
