@@ -24,6 +24,7 @@ class Own(gpflow.kernels.SquaredExponential):
     """A kernel of one's own."""
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_regressor_comes_back_as_a_whole(tmp_path: Path) -> None:
     """Catches lost units, constants, failures, rows that ``tell`` adds to, and draws."""
