@@ -24,6 +24,7 @@ from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, select_model
 from gpflow_dwp.selection.choice import OF_MODELS
 from gpflow_dwp.selection.deepening import start_at_smaller
+from gpflow_dwp.selection.kernel_posterior import draw_kernel_of
 from gpflow_dwp.selection.observations import recorded_steps, weights_of_evidence
 from gpflow_dwp.selection.outputs import fit_outputs
 from gpflow_dwp.training import fit
@@ -168,6 +169,7 @@ def _model_of_runs(
         steps = np.zeros(Y.shape[1]) if is_noise_free(likelihood) else recorded_steps(Y)
         weights = weights_of_evidence(X, Y, steps, weights)
         fit_outputs(new, (X, Y) if weights is None else (X, Y, weights), steps, _MOST_ITERATIONS)
+        draw_kernel_of(new, weights, steps, estimator._seed)
         return new
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):
         variance.assign(np.maximum(variance, _LEAST_NOISE))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from gpflow.kernels import IsotropicStationary, Kernel, Linear
+from gpflow.kernels import IsotropicStationary, Kernel, Linear, SeparateIndependent
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import UnsupportedKernelError
@@ -14,14 +15,14 @@ from gpflow_dwp.kernels.gram import gram_K, gram_K_cross
 from gpflow_dwp.kernels.of_inputs import SeparableMatern52
 from gpflow_dwp.kernels.values import parts_of
 
-__all__ = ["KernelDraws", "SumDraws", "draws_of", "num_values"]
+__all__ = ["KernelDraws", "SeparateDraws", "SumDraws", "draws_of", "num_values"]
 
 
-def draws_of(kernel: Kernel, logs: Array | tf.Tensor) -> KernelDraws:
+def draws_of(kernel: Kernel, logs: Array | tf.Tensor) -> KernelDraws | SeparateDraws:
     """Make S kernels of one.
 
-    :param kernel: An isotropic stationary kernel, a :class:`SeparableMatern52` or a linear one, or
-        a sum of these.
+    :param kernel: An isotropic stationary kernel, a :class:`SeparableMatern52` or a linear one, a
+        sum of these, or a ``SeparateIndependent`` of any of them.
     :param logs: Of each draw the logarithms of lengthscales, if there are some, and of the
         variance, of one part after the other, less those of ``kernel``, [S, K].
     :raises UnsupportedKernelError: If the kernel is another one, or has other than K values.
@@ -32,8 +33,10 @@ def draws_of(kernel: Kernel, logs: Array | tf.Tensor) -> KernelDraws:
             f"draws of a {type(kernel).__name__} must be of {num_values(kernel)} values, got "
             f"{logs.shape[1]}."
         )
-    parts = parts_of(kernel)
+    parts = _parts_of(kernel)
     of_parts = tf.split(logs, [num_values(part) for part in parts], axis=1)
+    if isinstance(kernel, SeparateIndependent):
+        return SeparateDraws(list(map(draws_of, parts, of_parts)))
     drawn = [KernelDraws(part, values) for part, values in zip(parts, of_parts, strict=True)]
     return drawn[0] if len(drawn) == 1 else SumDraws(drawn)
 
@@ -54,6 +57,11 @@ class KernelDraws(Kernel):
         self.variance = factors[..., -1:] * kernel.variance  # [S, 1, 1]
         self.unit.lengthscales = self.unit.variance = tf.ones([], logs.dtype)
         self.unit.active_dims = slice(None)
+
+    @property
+    def num_draws(self) -> int:
+        """S."""
+        return int(self.variance.shape[0])
 
     def take(self, draws: tf.Tensor) -> KernelDraws:
         """Some of the draws, or some several times."""
@@ -116,10 +124,27 @@ class SumDraws(KernelDraws):
         return tf.add_n([kernel(X, full_cov=False) for kernel in self.kernels])
 
 
+class SeparateDraws(SeparateIndependent):
+    """S draws of the kernel of each of several functions."""
+
+    @property
+    def num_draws(self) -> int:
+        """S."""
+        return int(self.kernels[0].num_draws)
+
+    def take(self, draws: tf.Tensor) -> SeparateDraws:
+        """Some of the draws, or some several times."""
+        return SeparateDraws([kernel.take(draws) for kernel in self.kernels])
+
+
+def _parts_of(kernel: Kernel) -> Sequence[Kernel]:
+    return kernel.kernels if isinstance(kernel, SeparateIndependent) else parts_of(kernel)
+
+
 def num_values(kernel: Kernel) -> int:
     """Of how many values draws of a kernel are; 0 where there can be none."""
-    parts = parts_of(kernel)
-    if len(parts) > 1:
+    parts = _parts_of(kernel)
+    if len(parts) > 1 or isinstance(kernel, SeparateIndependent):
         sizes = [num_values(part) for part in parts]
         return sum(sizes) if all(sizes) else 0
     if not isinstance(kernel, IsotropicStationary | SeparableMatern52 | Linear):

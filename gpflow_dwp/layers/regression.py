@@ -193,14 +193,15 @@ class RegressionGPLayer(RowsGPLayer):
     well (:meth:`infer_rows`), so that they see what inducing points are too few for. The bound, and
     what is trained, are as without.
 
-    With ``kernel_draws`` predictions average over draws of the kernel's values from their
+    With ``kernel_draws`` predictions average over draws of the kernels' values from their
     posterior: they are mixtures of the regressions under each. The bound, and what is trained, are
-    of the kernel itself, with which the draws move. :meth:`set_kernel_draws` takes them away.
+    of the kernels themselves, with which the draws move. :meth:`set_kernel_draws` takes them away.
 
     Parameters and errors are those of :class:`RowsGPLayer`, and:
 
     :param kernel_draws: Of each draw the logarithms of the lengthscales and of the variance, of one
-        part of a sum after the other, less those of ``kernel``, [S, K]: see
+        part of a sum, and one function's kernel, after the other, less those of ``kernel``, [S, K]:
+        see
         :func:`~gpflow_dwp.kernels.draws.draws_of`. For a layer that is the lowest.
     """
 

@@ -10,7 +10,7 @@ from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.kernels.draws import KernelDraws
+from gpflow_dwp.kernels.draws import KernelDraws, SeparateDraws
 from gpflow_dwp.layers import GramLayer, OutputLayer
 from gpflow_dwp.layers.base import GaussianPosterior
 from gpflow_dwp.layers.propagation import (
@@ -26,6 +26,8 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.random import split_seed
 
 __all__ = ["DeepPosterior"]
+
+_DRAWS = (KernelDraws, SeparateDraws)
 
 
 class DeepPosterior(MixturePosterior):
@@ -52,7 +54,7 @@ class DeepPosterior(MixturePosterior):
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
         output = output.for_predictions()
         kernel = output.kernel
-        num_distinct = kernel.variance.shape[0] if isinstance(kernel, KernelDraws) else 1
+        num_distinct = kernel.num_draws if isinstance(kernel, _DRAWS) else 1
         num_entries, num_inputs = points.shape
         if isinstance(output, NearestRows) and output.num_neighbours:
             num_near = output.num_neighbours + 1
@@ -82,14 +84,14 @@ class DeepPosterior(MixturePosterior):
     @property
     def draws_differ(self) -> bool:
         """Whether each draw has functions of its own distribution, as below hidden layers."""
-        return bool(self.hidden) or isinstance(self.output.kernel, KernelDraws)
+        return bool(self.hidden) or isinstance(self.output.kernel, _DRAWS)
 
     def spread_kernel_draws(self) -> None:
         """Give each of the S draws one of the kernel's draws, if it has some.
 
         By blocks: in turn they would go with low bits of quasi-random numbers.
         """
-        if not isinstance(self.output.kernel, KernelDraws):
+        if not isinstance(self.output.kernel, _DRAWS):
             return
         draws = tf.range(self.num_samples) * self._num_distinct // self.num_samples
         self.output = copy.copy(self.output)

@@ -1,4 +1,4 @@
-"""Draws of the values of a single layer's kernel from their posterior."""
+"""Draws of the values of a single layer's kernels from their posterior."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
 from gpflow_dwp.selection.leave_one_out import leave_one_out
-from gpflow_dwp.selection.starts import single_layer_jitter
-from gpflow_dwp.selection.trainer import Trainer
+from gpflow_dwp.selection.outputs import of_output
 
 __all__ = ["draw_kernel_of", "draw_kernel_values"]
 
@@ -29,6 +28,8 @@ _STEP = 1e-3
 # Proposals, of few rows and of many, and how those of few are moved.
 _FEW_ROWS, _NUM_PROPOSALS = 200, (200, 100)
 _NUM_MOVES, _STEPS_OF_MOVE, _MOVE = 3, 5, 0.7
+# Of all kernels' covariances under one draw.
+_MOST_ENTRIES = 1_000_000
 
 
 def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
@@ -97,42 +98,57 @@ def _moved(
     return values if np.log(rng.random()) < after - before else start
 
 
-def draw_kernel_of(trainer: Trainer, model: DeepWishartProcess) -> tuple[bool, str]:
-    """Give a single layer draws of its kernel, if it can have some and they change predictions.
+def draw_kernel_of(
+    model: DeepWishartProcess, weights: Array | None, steps: Array, seed: int
+) -> tuple[bool, str]:
+    """Give a single layer draws of its kernels, if it can have some and they change predictions.
 
+    :param model: At the mode of what it is fitted by.
+    :param weights: How often each row counts there, [N]; None for once.
+    :param steps: To which each column was recorded, [P].
+    :param seed: Of the draws.
     :return: Whether it has some now, and a sentence that says so; none where it cannot.
     """
     layer, likelihood = model.output_layer, model.likelihood
-    X, Y, weights = trainer.X, trainer.Y, trainer.weights_of_kernels
-    has_one_noise = Y.shape[1] == 1 or is_noise_free(likelihood)
+    if not isinstance(layer, RegressionGPLayer):
+        return False, ""
+    (X, Y), kernels = (part.numpy() for part in layer.rows), layer.kernels
+    are_own = len(kernels) > 1
     if not (
-        isinstance(layer, RegressionGPLayer)
-        and has_one_noise
+        (are_own or Y.shape[1] == 1 or is_noise_free(likelihood))
         and len(X) <= policy.ROWS_FOR_CHOICE
-        and trainer.choice.most_iterations >= policy.FEWEST_ITERATIONS
-        and not (model.hidden_layers or layer.num_neighbours or trainer.has_missing)
+        and len(X) ** 2 * len(kernels) <= _MOST_ENTRIES
+        and not (model.hidden_layers or layer.num_neighbours)
         and layer.num_inducing == len(np.unique(X, axis=0))
         and num_values(layer.kernel)
-        and all(type(part) in CLOSED_FORMS for part in parts_of(layer.kernel))
+        and all(type(part) in CLOSED_FORMS for each in kernels for part in parts_of(each))
         and default_float() == np.float64
     ):
         return False, ""
     weights = np.ones(len(X)) if weights is None else weights
-    counted = weights > 0.0
-    precisions = None if layer.precisions is None else layer.precisions.numpy()[counted]
-    rows = X[counted], Y[counted], weights[counted]
-    jitter = single_layer_jitter(likelihood)
-    evidence = Evidence(
-        *rows, trainer.steps, values_of(layer.kernel), likelihood, precisions, jitter
-    )
+    drawn = []
+    for index, kernel in enumerate(kernels):
+        outputs = slice(index, index + 1) if are_own else slice(None)
+        rows = (weights > 0.0) & ~np.isnan(Y[:, outputs]).any(axis=1)
+        evidence = Evidence(
+            X[rows],
+            Y[rows, outputs],
+            weights[rows],
+            steps[outputs],
+            values_of(kernel),
+            of_output(likelihood, index) if are_own else likelihood,
+            None if layer.precisions is None else layer.precisions.numpy()[rows],
+            layer.jitter,
+        )
+        drawn.append(draw_kernel_values(evidence, _NUM_DRAWS, seed + index))
     before = leave_one_out(model)
-    draws = draw_kernel_values(evidence, _NUM_DRAWS, trainer.seed)
-    layer.set_kernel_draws(draws)
+    layer.set_kernel_draws(np.hstack(drawn))
     after = leave_one_out(model)
     scale = np.sqrt(before.variance())
     change = ((after.mean() - before.mean()) / scale) ** 2
     change += np.log(np.sqrt(after.variance()) / scale) ** 2
-    if np.sqrt(change.mean()) < policy.CHANGE_BY_DRAWS:
+    own = "each kernel's" if are_own else "the kernel's"
+    if np.sqrt(change.mean(0).max()) < policy.CHANGE_BY_DRAWS:
         layer.set_kernel_draws(None)
-        return False, "Other values of the kernel would make no difference."
-    return True, f"Predictions average over {_NUM_DRAWS} draws of the kernel's values."
+        return False, f"Other values of {own[:-2]} would make no difference."
+    return True, f"Predictions average over {_NUM_DRAWS} draws of {own} values."

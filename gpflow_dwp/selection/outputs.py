@@ -32,7 +32,7 @@ from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import TrainingHistory
 from gpflow_dwp.validation import as_weighted
 
-__all__ = ["criterion", "fit_outputs", "may_have_own_kernels", "model_of_outputs"]
+__all__ = ["criterion", "fit_outputs", "may_have_own_kernels", "model_of_outputs", "of_output"]
 
 # Outputs of which each may have a kernel: of more it would take too long.
 _MOST_OUTPUTS = 10
@@ -93,7 +93,7 @@ def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
             trainer.seed,
             is_noise_free(best.likelihood),
             lambda *_: None,
-            row_means and _taken(row_means, index),
+            row_means and of_output(row_means, index),
         )
         tried = singles.plain(names)
         if best.name in SUMS and best.name not in names:
@@ -143,7 +143,7 @@ def fit_outputs(
     Z = None if is_exact else model.inducing_variable.Z.numpy()
     traces = []
     for index, kernel in enumerate(layer.kernels):
-        seen, likelihood = ~np.isnan(Y[:, index]), _taken(model.likelihood, index)
+        seen, likelihood = ~np.isnan(Y[:, index]), of_output(model.likelihood, index)
         fitted = fit_gaussian_process(
             (X[seen], Y[seen, index, None], weights[seen]),
             kernel,
@@ -162,7 +162,7 @@ def fit_outputs(
     return TrainingHistory(trace, np.zeros((longest, 1)), len(X), seconds, "L-BFGS ended")
 
 
-def _taken(likelihood: Gaussian, index: int) -> Gaussian:
+def of_output(likelihood: Gaussian, index: int) -> Gaussian:
     """The likelihood of one output."""
     if isinstance(likelihood, RowMeansGaussian):
         variance = np.asarray(likelihood.variance)[index]

@@ -102,7 +102,10 @@ class Search(Trials):
             if best is not single:
                 reason = _HETEROSKEDASTIC
         began = time.perf_counter()
-        is_drawn, remark = draw_kernel_of(self.trainer, best.model)
+        is_drawn, remark = False, ""
+        if choice.most_iterations >= policy.FEWEST_ITERATIONS:
+            weights = trainer.weights_of_kernels
+            is_drawn, remark = draw_kernel_of(best.model, weights, trainer.steps, trainer.seed)
         if is_drawn:
             best = self.found(best.model, best.history, best.start, began)
         return self.selection(best, reason, *([remark] if remark else []))

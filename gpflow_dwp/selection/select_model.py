@@ -48,9 +48,10 @@ def select_model(
     Gaussian noise, by CRPS in the unit of the observations.
 
     Of up to 500 rows a single layer averages its predictions over 20 draws of lengthscales and
-    variances from their posterior, where outputs share a kernel, a stationary one or a sum, and
-    where that changes predictions by more than a twentieth of their deviations
-    (:class:`gpflow_dwp.layers.RegressionGPLayer`).
+    variances from their posterior, of stationary kernels and sums, where that changes those of an
+    output by more than a twentieth of their deviations
+    (:class:`gpflow_dwp.layers.RegressionGPLayer`): of one output, of several without noise, and of
+    those with kernels of their own, of ten up to 316 rows.
 
     Of two to ten outputs each gets a kernel and noise of its own, if the evidence is higher by
     Schwarz's criterion, and leave-one-out scores are better.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import gpflow
@@ -12,7 +13,7 @@ import tensorflow as tf
 from gpflow_dwp.evaluation.variance_shares import variance_shares
 from gpflow_dwp.kernels.values import as_kernel, values_of
 from gpflow_dwp.models import FunctionDraws, load_model, save_model
-from gpflow_dwp.selection import Selection, select_model
+from gpflow_dwp.selection import Selection, leave_one_out, select_model
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.kernel_posterior import draw_kernel_values
@@ -31,7 +32,7 @@ def test_draws_have_the_moments_of_their_posterior() -> None:
     evidence = Evidence(
         X, Y, np.ones(12), np.zeros(1), values_of(fitted.kernel), likelihood, jitter=0.0
     )
-    found = draw_kernel_values(evidence, 400, seed=0)
+    found = draw_kernel_values(evidence, 200, seed=0)
     mode, noise = evidence.start()[:2], float(likelihood.variance.numpy())
     steps = np.linspace(-1.5, 6.0, 60)
     grid = np.stack(np.meshgrid(steps, 2.0 * steps, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -46,41 +47,62 @@ def test_draws_have_the_moments_of_their_posterior() -> None:
     np.testing.assert_allclose(found.std(0), deviation, rtol=0.3)
 
 
-@pytest.fixture(scope="module")
-def selected() -> Selection:
-    rng = np.random.default_rng(3)
-    X = rng.uniform(-1.5, 1.5, (25, 2))
-    Y = np.sin(2.0 * X[:, :1] * X[:, 1:])
+@functools.cache
+def select(num_outputs: int = 1) -> Selection:
+    X = np.random.default_rng(3).uniform(-1.5, 1.5, (25, 2))
+    Y = np.hstack([np.sin(2.0 * X[:, :1] * X[:, 1:]), np.sin(X @ [[3.0], [1.0]])])[:, :num_outputs]
     return select_model((X, Y), depth=1, kernel="Matern52", likelihood="noise_free", progress=False)
 
 
-def test_predictions_are_the_mixture_of_processes(selected: Selection, tmp_path: Path) -> None:
-    """Catches one draw for all, functions that keep to a few, and a file that forgets them."""
-    model, T = selected.model, np.random.default_rng(1).uniform(-1.5, 1.5, (5, 2))
+@pytest.fixture
+def selected() -> Selection:
+    return select()
+
+
+@pytest.mark.parametrize("num_outputs", [1, 2])
+def test_predictions_are_the_mixture_of_processes(num_outputs: int, tmp_path: Path) -> None:
+    """Catches one draw for all, functions that keep to a few, and a file that forgets them.
+
+    Of two outputs also draws of the other one's kernel, and such that are made of the same numbers.
+    """
+    model, T = select(num_outputs).model, np.random.default_rng(1).uniform(-1.5, 1.5, (5, 2))
     layer = model.output_layer
     X, Y = (part.numpy() for part in layer.rows)
-    moments = []
+    assert len(layer.kernels) == num_outputs
+    noises, moments, left_out = np.ravel(model.likelihood.variance), [], np.zeros(Y.shape)
     for row in layer.kernel_draws.numpy():
-        kernel = gpflow.kernels.Matern52(
-            np.exp(row[-1]) * layer.kernel.variance, np.exp(row[:-1]) * layer.kernel.lengthscales
-        )
-        process = gpflow.models.GPR((X, Y), kernel, likelihood=model.likelihood)
-        moments.append([part.numpy()[:, 0] for part in process.predict_f(T)])
+        of_outputs = []
+        for index, (one, logs) in enumerate(
+            zip(layer.kernels, np.split(row, num_outputs), strict=True)
+        ):
+            kernel = gpflow.kernels.Matern52(
+                np.exp(logs[-1]) * one.variance, np.exp(logs[:-1]) * one.lengthscales
+            )
+            process = gpflow.models.GPR((X, Y[:, [index]]), kernel)
+            process.likelihood = gpflow.likelihoods.Gaussian(
+                noises[index], variance_lower_bound=0.0
+            )
+            of_outputs.append([part.numpy()[:, 0] for part in process.predict_f(T)])
+            inverse = np.linalg.inv(kernel(X) + noises[index] * np.eye(len(X)))
+            left_out[:, index] += (inverse @ Y[:, index]) / np.diagonal(inverse)
+        moments.append(np.stack(of_outputs, axis=-1))
+    found = leave_one_out(model).mean()
+    np.testing.assert_allclose(found, Y - left_out / len(moments), rtol=1e-3, atol=1e-4)
     means, variances = np.array(moments).swapaxes(0, 1)
+    scales = layer.kernel_draws.numpy()[:, ::3].T
+    assert num_outputs == 1 or abs(np.corrcoef(scales)[0, 1]) < 0.9
     mean, variance = means.mean(0), (variances + means**2).mean(0) - means.mean(0) ** 2
     assert means.std(0).max() > 0.1 * np.sqrt(variance).max()
     save_model(model, tmp_path)
     for given in (model, load_model(tmp_path)):
-        of_f = [part.numpy()[:, 0] for part in given.predict_f(T)]
+        of_f = given.predict_f(T)
         np.testing.assert_allclose(of_f, [mean, variance], rtol=1e-3, atol=1e-8)
-    samples = model.posterior(1_000, seed=0).sample_f(T).numpy()[..., 0]
-    functions = FunctionDraws(model, 1_000, num_features=200, seed=0)(tf.constant(T)).numpy()[
-        ..., 0
-    ]
+    samples = model.posterior(1_000, seed=0).sample_f(T).numpy()
+    functions = FunctionDraws(model, 1_000, num_features=200, seed=0)(tf.constant(T)).numpy()
     for drawn in (samples, functions):
         np.testing.assert_allclose((drawn.mean(0) - mean) / np.sqrt(variance), 0.0, atol=0.15)
         np.testing.assert_allclose(drawn.std(0), np.sqrt(variance), rtol=0.15)
-    assert model.posterior(3, seed=0).sample_f(T).shape == (3, 5, 1)
+    assert model.posterior(3, seed=0).sample_f(T).shape == (3, 5, num_outputs)
 
 
 def test_sums_average_over_all_their_parts() -> None:
