@@ -79,8 +79,7 @@ def suggest(
     check_integers(at_least=batch, candidates=len(X))
     success = emulator.success(X)
     likely = success >= 0.5
-    success = np.where(likely | (likely.sum() < batch), success, 0.0)
-    counts = success
+    success = counts = np.where(likely | (likely.sum() < batch), success, 0.0)
     if replicates:
         runs = np.unique(emulator.runs, axis=0)
         X, counts = np.concatenate([X, runs]), np.append(success, np.zeros(len(runs)))

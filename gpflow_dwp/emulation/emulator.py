@@ -66,7 +66,8 @@ class Emulator:
         """Inputs of the runs, in raw units, [N, E]."""
         rows: Any = getattr(self.estimator, "_rows", None) or (self.model and self.model.rows)
         if not rows:
-            raise ValueError("replicates must be False where the model does not have its runs.")
+            way = "; of a chain call suggest(chain.links[i], ...), whose runs are its own"
+            raise ValueError(f"replicates must be False where a model does not have its runs{way}.")
         return np.asarray(rows[0])
 
     def points(self, name: str, values: npt.ArrayLike) -> Array:

@@ -20,13 +20,7 @@ from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.validation import check_integers
 
-__all__ = [
-    "MainEffects",
-    "SobolIndices",
-    "gradient",
-    "main_effects",
-    "sobol_indices",
-]
+__all__ = ["MainEffects", "SobolIndices", "gradient", "main_effects", "sobol_indices"]
 
 # Independent randomisations of the points, so that their indices tell the error of integration.
 _GROUPS = 8
@@ -187,8 +181,7 @@ def main_effects(
 
     mean = average(emulator.moments(flat)[0][None])[0]
     is_normal = type(emulator.posterior.likelihood) in (Gaussian, RowMeansGaussian)
-    is_deep = getattr(emulator.posterior, "hidden", True)
-    if is_normal and not (is_deep or _num_near(emulator.model)):
+    if is_normal and not (getattr(emulator.posterior, "hidden", True) or _num_near(emulator.model)):
         moments = _averages(emulator, flat.reshape(-1, num_points, flat.shape[1]), weights)
         interval = mixture_quantile(np.array(_TAILS), *moments).reshape(2, *mean.shape)
     else:

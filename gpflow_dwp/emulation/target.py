@@ -12,6 +12,7 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator
+from gpflow_dwp.neighbours import Index
 from gpflow_dwp.validation import as_real_array, check_matrix
 
 __all__ = ["Target"]
@@ -30,7 +31,7 @@ class Target(NamedTuple):
 
     emulator: Emulator
     z: Array
-    observed: npt.NDArray[np.int64]
+    observed: Index
     fixed: Array
     covariance: Array | None
     settings: Array | None = None
@@ -60,8 +61,9 @@ class Target(NamedTuple):
             raise ValueError(
                 f"observation must be {size} finite numbers, or NaN, got {observation!r}."
             )
-        fixed = np.square(observation_std) + np.square(discrepancy_std) + np.zeros_like(z)
         observed = np.flatnonzero(~np.isnan(z))
+        fixed = np.square(_checked_std("observation_std", observation_std, observed, size))
+        fixed += np.square(_checked_std("discrepancy_std", discrepancy_std, observed, size))
         joint = None if covariance is None else _checked_covariance(covariance, observed, size)
         rows = None if rows is None else rows[observed]
         if discrepancy is not None:
@@ -69,7 +71,7 @@ class Target(NamedTuple):
                 raise ValueError("settings must be given with a discrepancy: it is of these.")
             between = discrepancy(rows[:, ~np.isnan(rows[0])]).numpy()
             joint = between if joint is None else joint + between
-        return cls(emulator, z[observed], observed, fixed[observed], joint, rows)
+        return cls(emulator, z[observed], observed, fixed, joint, rows)
 
     @property
     def num_unknown(self) -> int:
@@ -113,11 +115,18 @@ class Target(NamedTuple):
         return tfp.distributions.MultivariateNormalTriL(mean, tril).log_prob(self.z[seen])
 
 
+def _checked_std(name: str, values: npt.ArrayLike, observed: Index, size: int) -> Array:
+    std = as_real_array(name, values, may_miss=True)
+    of_each = np.broadcast_to(std, size)[observed] if std.shape in ((), (size,)) else np.array(-1.0)
+    if not ((of_each >= 0.0) & np.isfinite(of_each)).all():
+        raise ValueError(f"{name} must be a number from 0, or {size} such, got {values!r:.80}.")
+    return of_each
+
+
 def _checked_settings(settings: npt.ArrayLike, num_inputs: int) -> Array:
     rows = check_matrix("settings", settings, may_miss=True)
     unknown = np.isnan(rows)
-    is_right = rows.shape[1] == num_inputs and (unknown == unknown[0]).all() and unknown.any()
-    if not is_right:
+    if rows.shape[1] != num_inputs or (unknown != unknown[0]).any() or not unknown.any():
         raise ValueError(
             f"settings must have {num_inputs} columns, some NaN in all rows: to be found, "
             f"got {settings!r:.80}."
@@ -125,9 +134,7 @@ def _checked_settings(settings: npt.ArrayLike, num_inputs: int) -> Array:
     return rows
 
 
-def _checked_covariance(
-    covariance: npt.ArrayLike, observed: npt.NDArray[np.int64], size: int
-) -> Array:
+def _checked_covariance(covariance: npt.ArrayLike, observed: Index, size: int) -> Array:
     joint = as_real_array("covariance", covariance)
     if joint.shape != (size, size):
         raise ValueError(f"covariance must be {[size, size]}, got {list(joint.shape)}.")

@@ -87,6 +87,10 @@ def test_outputs_that_were_not_observed_or_that_covary(linear: DeepWishartRegres
         emulation.implausibility(linear, x, z, covariance=np.eye(3), rank=2)
     with pytest.raises(ValueError, match="3 finite numbers, or NaN"):
         emulation.implausibility(linear, x, [np.inf, 1.0, 1.0])
+    for name, wrong in (("observation_std", [0.1, 0.2]), ("discrepancy_std", [0.1, -0.2, 0.0])):
+        given = {name: wrong}
+        with pytest.raises(ValueError, match=f"{name} must be a number from 0, or 3 such, got"):
+            emulation.implausibility(linear, x, [1.0, 1.0, 1.0], **given)
 
 
 def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:

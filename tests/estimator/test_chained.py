@@ -115,6 +115,8 @@ def test_all_of_emulation_takes_a_chain(linked: ChainedEmulator, tmp_path: Path)
     assert effects.interval.shape == (2, 2, 2) and effects.shares is None
     new = emulation.suggest(linked, SQUARE, 2, candidates=x)
     assert all((each == x).all(axis=1).any() for each in new)
+    with pytest.raises(ValueError, match=r"call suggest\(chain.links\[i\]"):
+        emulation.suggest(linked, SQUARE, replicates=True)
     linked.save(tmp_path / "chain")
     loaded = ChainedEmulator.load(tmp_path / "chain")
     np.testing.assert_array_equal(loaded.predict(x), mean)
