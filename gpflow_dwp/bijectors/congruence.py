@@ -145,7 +145,9 @@ class SingularCongruence(tfp.bijectors.Bijector):
 
     def log_abs_determinant(self) -> tf.Tensor:
         """Compute ``log|det A|``, [...]."""
-        return _log_abs_determinant(self._matrix())
+        # As a sum, by the triangle of A = Q R. XLA has no determinants on the CPU.
+        triangle = tf.linalg.qr(self._matrix()).r
+        return tf.reduce_sum(tf.math.log(tf.abs(tf.linalg.diag_part(triangle))), axis=-1)
 
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
@@ -238,12 +240,6 @@ class TriangularCongruence(SingularCongruence):
 
     def _log_diagonal(self) -> tf.Tensor:
         return tf.math.log(tf.abs(tf.linalg.diag_part(self._matrix())))
-
-
-def _log_abs_determinant(matrix: tf.Tensor) -> tf.Tensor:
-    # As a sum, by the triangle of A = Q R. XLA has no determinants on the CPU.
-    triangle = tf.linalg.qr(matrix).r
-    return tf.reduce_sum(tf.math.log(tf.abs(tf.linalg.diag_part(triangle))), axis=-1)
 
 
 def _symmetric(matrix: tf.Tensor) -> tf.Tensor:

@@ -25,12 +25,14 @@ def describe_provenance(dtype: str, threads: int | None = None) -> dict[str, Any
         TensorFlow sees) and date (UTC).
     """
     system = f"{platform.system()} {platform.machine()}"
+    details = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
+    gpus = [each.get("device_name", "GPU") for each in details]
     return {
         "versions": list_versions(),
         "commit": _commit(),
         "dtype": dtype,
         "threads": threads or tf.config.threading.get_intra_op_parallelism_threads() or "all",
-        "machine": ", ".join([_processor(), f"{os.cpu_count()} cores", system, *_gpus()]),
+        "machine": ", ".join([_processor(), f"{os.cpu_count()} cores", system, *gpus]),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
@@ -57,8 +59,3 @@ def _processor() -> str:
             if name.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
-
-
-def _gpus() -> list[str]:
-    details = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
-    return [each.get("device_name", "GPU") for each in details]

@@ -160,12 +160,8 @@ def _scaled_square_distance(kernel: IsotropicStationary, entries: Entries) -> tf
     r2 = norms - 2.0 * precision * entries.product
     if entries.coinciding is Coinciding.DIAGONAL:
         # Zero in exact arithmetic; set, so that the root of a rounding error has no gradient.
-        r2 = _with_diagonal(r2, tf.zeros([], r2.dtype))
+        r2 = tf.linalg.set_diag(r2, tf.zeros(tf.shape(r2)[:-1], r2.dtype))
     return r2
-
-
-def _with_diagonal(matrix: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-    return tf.linalg.set_diag(matrix, tf.fill(tf.shape(matrix)[:-1], tf.convert_to_tensor(value)))
 
 
 @gram_kernel.register(ArcCosine, Entries)

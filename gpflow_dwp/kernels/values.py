@@ -75,19 +75,14 @@ def inverse_scales(parts: Iterable[Kernel | Part], num_inputs: int) -> tf.Tensor
     """
     falls, total = tf.zeros(num_inputs, tf.float64), tf.zeros([], tf.float64)
     for part in parts:
-        if _has_scales(part):
-            scales = part.lengthscales
+        scales = getattr(part, "lengthscales", None)
+        if scales is not None and 0 not in scales.shape:
             variance = tf.cast(part.variance, tf.float64)
             columns = tf.constant(np.eye(num_inputs)[part.active_dims])
             of_columns = tf.broadcast_to(tf.cast(scales, tf.float64) ** -2.0, columns.shape[:1])
             falls += variance * tf.linalg.matvec(columns, of_columns, transpose_a=True)
             total += variance
     return tf.sqrt(falls / tf.maximum(total, 1e-300))
-
-
-def _has_scales(part: Kernel | Part) -> bool:
-    scales = getattr(part, "lengthscales", None)
-    return scales is not None and 0 not in scales.shape
 
 
 def is_of_one_input(kernel: Kernel | Part) -> bool:

@@ -93,13 +93,11 @@ class NetworkEncoder(Encoder):
             )
         units = tf.concat([X, tf.where(tf.math.is_nan(Y), tf.zeros_like(Y), Y)], axis=-1)
         for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            units = tf.tanh(tf.matmul(units, weights) + bias) + _resize(units, weights.shape[1])
+            width = weights.shape[1]
+            kept = tf.pad(units[:, :width], [[0, 0], [0, max(0, width - units.shape[1])]])
+            units = tf.tanh(tf.matmul(units, weights) + bias) + kept
         mean, log_scale = tf.split(tf.matmul(units, self.weights[-1]) + self.biases[-1], 2, axis=-1)
         return mean, tf.exp(log_scale + _LOG_SCALE_BIAS)
-
-
-def _resize(units: tf.Tensor, width: int) -> tf.Tensor:
-    return tf.pad(units[:, :width], [[0, 0], [0, max(0, width - units.shape[1])]])
 
 
 class RowEncoder(Encoder):

@@ -155,12 +155,9 @@ def _expected_blocks(
 ) -> tuple[TargetBlocks, tf.Tensor | None]:
     """Covariances with the output layer's own inputs, at their expected features, and what was
     observed there, on the scale of f and less the mean function."""
-
-    def expect(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        return hidden[index].expect(draw, blocks)
-
     if output.inputs is None:
         raise ValueError("output must have inputs of its own, as a regression on data has.")
+    expect = _expecting(hidden)
     blocks = _carry_targets(hidden, output, points, draws, output.inputs, expect, full_cov=False)
     return blocks, None if output.rows is None else _targets_of(output, warp)
 
@@ -199,10 +196,7 @@ def expected_features(
     if not hidden:
         return tf.cast(X, _ACCURATE)[None]
     *lower, top = hidden
-
-    def expect(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        return hidden[index].expect(draw, blocks)
-
+    expect = _expecting(hidden)
     blocks = _carry_targets(lower, top, points, draws[:-1], X, expect, full_cov=False)
     features = top.expect(draws[-1], blocks).features
     if features is None:
@@ -318,6 +312,10 @@ def sample_gram_matrices(
 
     _carry_targets(hidden, output, path.points, path.hidden, targets, record, full_cov=True)
     return [tf.cast(gram.tt, targets.dtype) for gram in grams]
+
+
+def _expecting(hidden: Sequence[GramLayer]) -> _Carry:
+    return lambda index, draw, blocks: hidden[index].expect(draw, blocks)
 
 
 def _at_random(

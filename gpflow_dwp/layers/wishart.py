@@ -94,7 +94,8 @@ class WishartLayer(FeatureLayer):
 
     def describe(self) -> Description:
         factor, size = self.bartlett_factor, self.num_inducing
-        family = factor.name_in_papers + (", whitened" if self.whiten else "")
+        family = "GW" if factor.family == "GW" else f"{factor.family}-GW"  # as the papers have it
+        family += ", whitened" if self.whiten else ""
         return Description(f"Gram matrix [{size}, {size}], rank {factor.rank}", family)
 
     @inherit_check_shapes

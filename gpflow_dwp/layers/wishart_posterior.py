@@ -99,11 +99,6 @@ class WishartPosterior(gpflow.Module):
             else None
         )
 
-    @property
-    def name_in_papers(self) -> str:
-        """The family as the papers spell it: "GW", "A-GW" or "AB-GW"."""
-        return self.family if self.family == "GW" else f"{self.family}-GW"
-
     def bartlett(self, dtype: tf.DType) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
 

@@ -212,9 +212,7 @@ def _escalate(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
     """Factorise matrices, [B, M, M], with jitter, [B], that grows where the factorisation fails."""
 
     def not_done(attempt: tf.Tensor, _: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
-        return tf.logical_and(
-            attempt < _MAX_ATTEMPTS, tf.logical_not(tf.reduce_all(_succeeded(tril)))
-        )
+        return (attempt < _MAX_ATTEMPTS) & ~tf.reduce_all(_succeeded(tril))
 
     def grow(
         attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor

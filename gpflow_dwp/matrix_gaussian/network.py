@@ -157,7 +157,8 @@ class MatrixGaussianNetwork(VariationalModel):
         static = [None if tf.is_tensor(num_samples) else num_samples, None, num_outputs]
         mean = output.mean * self.output_scale + self.output_loc
         mean = tf.ensure_shape(tf.broadcast_to(mean, shape), static)
-        variances = tf.linalg.diag_part(self.output_covariance())
+        root = self.layers[-1].column_root.operator().to_dense() * self.output_scale[:, None]
+        variances = tf.reduce_sum(tf.square(root), axis=-1)  # of each output, over row variances
         if noise is None:
             covariance = output.row_variance[:, None] * variances[:, None, None]
             shape = [num_samples, num_outputs, num_points, num_points]
@@ -180,11 +181,6 @@ class MatrixGaussianNetwork(VariationalModel):
             units = _sample_units(layer, values, num_samples, own, noise)
             values = ACTIVATIONS[self.activation](units)
         return values
-
-    def output_covariance(self) -> tf.Tensor:
-        """Covariance of the outputs at one point, over its row variance, [Q, Q]."""
-        root = self.layers[-1].column_root.operator().to_dense() * self.output_scale[:, None]
-        return tf.matmul(root, root, transpose_b=True)
 
     def _check_parts(self) -> None:
         if not self.layers:

@@ -36,16 +36,15 @@ def kept_posterior(model: VariationalModel, seed: int) -> MixturePosterior:
         parts += layer.kernel, getattr(layer, "kernel_draws", None)
     with _lock:
         kept = _kept.get(model)
-        is_of_parts = kept is not None and all(map(_is_same, kept.parts, parts))
+        is_of_parts = kept is not None and all(
+            one is other or (isinstance(one, int) and one == other)
+            for one, other in zip(kept.parts, parts, strict=True)
+        )
         if kept is None or not (is_of_parts and kept.is_current()):
             posterior = model.posterior(seed=seed)
             posterior.is_kept = True
             kept = _kept[model] = _Kept(parts, _comparison(model.variables), posterior)
         return kept.posterior
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other or (isinstance(one, int) and one == other)
 
 
 def _comparison(variables: tuple[tf.Variable, ...]) -> Callable[[], tf.Tensor]:

@@ -185,7 +185,7 @@ def fit(
     with checkpoint as saved:
         run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, saved, devices)
         history = run.take_steps(progress)
-    if loop.has_rates and getattr(optimizer, "use_ema", False):
+    if loop.precisions and getattr(optimizer, "use_ema", False):
         # The best rates are those of the averages, not averages of rates.
         with devices.scope():
             nothing_else = Adam(0.0)

@@ -106,6 +106,7 @@ class CompiledLoop:
     :param num_importance_samples: See :func:`fit`.
     :param jit_compile: Whether a step is compiled with XLA.
     :param devices: Where steps are taken; None for where the model is.
+    :ivar precisions: Of Gamma posteriors whose rates are trained.
     :ivar failed: Whether the last step's bound or gradient was not finite; if so, it was not taken,
         and the variables are those of the step before, whose bound was finite.
     """
@@ -128,12 +129,12 @@ class CompiledLoop:
                 f"{self.optimizer!r}."
             )
         self._devices = self.devices or Devices(self.model, None)
-        self._precisions = [
+        self.precisions = [
             part
             for part in self.model.submodules
             if isinstance(part, GammaPrecision) and part.rate.trainable and part.rate.prior is None
         ]
-        rates = {id(each.rate.unconstrained_variable) for each in self._precisions}
+        rates = {id(each.rate.unconstrained_variable) for each in self.precisions}
         self.variables = sorted(self.model.trainable_variables, key=lambda each: id(each) in rates)
         self._optimized = self.variables[: len(self.variables) - len(rates)]
         if not self.variables:
@@ -152,11 +153,6 @@ class CompiledLoop:
             self._previous = tf.Variable(self._pack(self.variables), trainable=False)
             # Of 64 bits, because a GPU holds no variable of 32-bit integers.
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
-
-    @property
-    def has_rates(self) -> bool:
-        """Whether rates of Gamma posteriors are trained."""
-        return bool(self._precisions)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -337,7 +333,7 @@ class CompiledLoop:
                     batch, num_importance_samples=self.num_importance_samples, seed=inputs.seed
                 )
                 log_priors = [parameter.log_prior_density() for parameter in self._priors]
-                concentrations = [each.concentration[None] for each in self._precisions]
+                concentrations = [each.concentration[None] for each in self.precisions]
             loss = -tf.add_n([terms.weighted_sum(inputs.kl_weight), *log_priors])
         del constrained
         gradient = tape.gradient(loss, values)
@@ -356,7 +352,7 @@ class CompiledLoop:
         """
 
         def taken() -> tuple[_State, tf.Tensor]:
-            size = sum(self._sizes) - len(self._precisions)
+            size = sum(self._sizes) - len(self.precisions)
             values, moments = state.values[:size], state.optimizer
             if isinstance(self.optimizer, Adam):
                 gradient = outcome.gradient[:size]

@@ -285,10 +285,6 @@ def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradie
     return NaturalGradientAdam(model.natural_parameters)
 
 
-def _annealing_by_depth(model: VariationalModel, num_steps: int) -> int:
-    return num_steps * min(max(model.num_hidden_layers, 1), 3) // 6
-
-
 def _fifty_batches(num_rows: int) -> int | None:
     return None if num_rows <= 20 else max(20, num_rows // 50)
 
@@ -300,7 +296,7 @@ def _all_rows_up_to_2000(num_rows: int) -> int | None:
 PROTOCOLS: dict[ProtocolName, TrainingProtocol] = {
     "fast": TrainingProtocol(
         _warm_cosine_with_short_memory,
-        _annealing_by_depth,
+        lambda model, num_steps: num_steps * min(max(model.num_hidden_layers, 1), 3) // 6,
         2,
         _all_rows_up_to_2000,
     ),

@@ -20,7 +20,7 @@ from gpflow_dwp.models import (
 
 DATA = toy_data(num_outputs=2)
 XNEW = toy_data(4, seed=5)[0]
-MANY = 6_000
+MANY = 2_500
 PAIR = [gpflow.kernels.Matern32(lengthscales=0.7), gpflow.kernels.RBF(variance=1.3)]
 
 
