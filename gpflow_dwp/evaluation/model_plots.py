@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation._drawing import (
+from gpflow_dwp.evaluation.plots import (
     BLUE,
     COLOURS,
     GREY,
