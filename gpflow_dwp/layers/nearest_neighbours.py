@@ -87,18 +87,8 @@ class NearestNeighbourGPLayer(RowsGPLayer):
         mean_function: MeanFunction | None = None,
     ) -> None:
         check_integers(num_neighbours=num_neighbours)
-        super().__init__(
-            kernel,
-            num_inducing,
-            inputs,
-            targets,
-            noise_variance,
-            weights,
-            precisions,
-            mean_function,
-            num_neighbours,
-            None,
-        )
+        given = noise_variance, weights, precisions, mean_function
+        super().__init__(kernel, num_inducing, inputs, targets, *given, num_neighbours, None)
 
     def describe(self) -> Description:
         return Description(

@@ -223,18 +223,8 @@ class RegressionGPLayer(RowsGPLayer):
         kernel_draws: npt.NDArray[np.float64] | tf.Tensor | None = None,
     ) -> None:
         check_integers(at_least=0, num_neighbours=num_neighbours)
-        super().__init__(
-            kernel,
-            num_inducing,
-            inputs,
-            targets,
-            noise_variance,
-            weights,
-            precisions,
-            mean_function,
-            num_neighbours,
-            jitter,
-        )
+        given = noise_variance, weights, precisions, mean_function
+        super().__init__(kernel, num_inducing, inputs, targets, *given, num_neighbours, jitter)
         if num_neighbours and len(self.kernels) > 1:
             raise ValueError(
                 f"num_neighbours must be 0 where functions have kernels of their own, got "

@@ -91,6 +91,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 # What is observed where observations have no units: this model is exported without any.
 OBSERVED = {"softmax": NEW_LABELS.astype(float)}
+RARE = ("network",)
 
 
 def raw_data(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -101,10 +102,14 @@ def raw_data(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def client_results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+def client_results(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Callable[[str], Any]:
     """What a client without this package got from every model, by the model's name."""
-    folder = tmp_path_factory.mktemp("exported")
+    folder, rare = tmp_path_factory.mktemp("exported"), request.config.getoption("--runslow")
     for name, make in MODELS.items():
+        if name in RARE and not rare:
+            continue
         export_model(
             make(),
             folder / name / "model",
@@ -165,7 +170,9 @@ def functions_by_quadrature(
     return first, (weights * (values - first[:, None]) ** 2).sum(axis=-2).mean(axis=0)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in RARE)) for name in MODELS]
+)
 def test_a_client_without_this_package_gets_the_same(
     client_results: Callable[[str], Any], name: str
 ) -> None:
