@@ -124,7 +124,11 @@ def _predictions(units: RawUnits) -> dict[str, Callable[..., Outputs]]:
         return lambda draws, X: dict(zip(names, predict(draws, X), strict=True))
 
     def log_density(draws: MixturePosterior, X: tf.Tensor, Y: tf.Tensor) -> Outputs:
-        tf.debugging.assert_equal(tf.shape(X)[0], tf.shape(Y)[0], "X and Y must have as many rows")
+        fits = tf.debugging.assert_equal(
+            tf.shape(X)[0], tf.shape(Y)[0], "X and Y must have as many rows"
+        )
+        with tf.control_dependencies([fits]):  # what else meets them might fail first
+            X, Y = tf.identity(X), tf.identity(Y)
         return {"log_density": units.log_density(draws, X, Y)}
 
     return {
