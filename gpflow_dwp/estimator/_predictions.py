@@ -133,10 +133,7 @@ class PredictsNumbers(SavedWhole):
         inputs = self._check_inputs(X)
         y, _ = exact_numbers("y", y)
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        if targets.shape != (len(inputs), *self._target_shape):
-            expected = [len(inputs), *self._target_shape]
-            raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = varying_columns(targets.reshape(len(targets), -1), self._constants)
+        columns = self._varying(targets, len(inputs))
         steps = np.broadcast_to(self.resolution_ if step is None else step, self._constants.shape)
         steps = steps[np.isnan(self._constants)]
         return self._raw_units().log_density(self._posterior(), inputs, columns, steps)
@@ -179,6 +176,13 @@ class PredictsNumbers(SavedWhole):
             input_standardiser=getattr(self, "input_standardiser_", None),
             output_standardiser=self.output_standardiser_,
         )
+
+    def _varying(self, y: Array, num_rows: int) -> Array:
+        """The outputs of runs that are not constant, [N, P], once their shape is checked."""
+        expected = [num_rows, *self._target_shape]
+        if list(y.shape) != expected:
+            raise ValueError(f"y must have shape {expected}, got {list(y.shape)}.")
+        return varying_columns(y.reshape(num_rows, -1), self._constants)
 
     def _shaped(self, values: Array, constants: npt.ArrayLike = 0.0) -> Array:
         """Put in outputs that are constant, in the last axis, and drop it if targets had none."""

@@ -16,7 +16,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.estimator._chained_left_out import left_out_of_field, left_out_of_finest
 from gpflow_dwp.estimator._chained_posterior import ChainedPosterior, Field, Link
-from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
+from gpflow_dwp.estimator._predictions import PredictsNumbers
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution, RawUnits
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
@@ -199,11 +199,8 @@ class ChainedEmulator(PredictsNumbers):
         inputs, outputs = self._check_inputs(X), np.asarray(y, np.float64)
         field = self._field
         if self._field is not None:
-            units, basis, _, constants, rows = self._field
-            if outputs.shape != (len(inputs), len(constants)):
-                expected = [len(inputs), len(constants)]
-                raise ValueError(f"y must have shape {expected}, got {list(outputs.shape)}.")
-            new = varying_columns(outputs, constants)
+            units, basis, _, _, rows = self._field
+            new = self._varying(outputs, len(inputs))
             outputs = units.transform(new) @ basis.T
             rows = np.concatenate([rows, new[np.isfinite(outputs).all(axis=1)]])
             field = *self._field[:4], rows

@@ -231,10 +231,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         """
         check_integers(num_steps=num_steps)
         inputs, targets = self._check_inputs(X), np.asarray(exact_numbers("y", y)[0], np.float64)
-        if targets.shape != (len(inputs), *self._target_shape):
-            expected = [len(inputs), *self._target_shape]
-            raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = varying_columns(targets.reshape(len(targets), -1), self._constants)
+        columns = self._varying(targets, len(inputs))
         if (noise_std is None) is not (self._noise_std is None):
             raise ValueError("noise_std must be given if, and only if, it was given to fit.")
         noise_std = self._check_noise(noise_std, len(inputs))
