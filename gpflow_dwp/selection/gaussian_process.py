@@ -20,7 +20,8 @@ from gpflow_dwp.validation import as_weighted
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
-_LEAST_GAIN = 0.1
+# Nats in so many iterations: with less a fit has ended.
+_LEAST_GAIN, _WINDOW = 0.1, 5
 _NATS_OF_FAILURE = 100.0
 
 
@@ -130,6 +131,11 @@ def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[floa
             best, best_value = vector.copy(), value
         return -value, -gradient
 
+    def follow(_: Array) -> None:
+        trace.append(best_value)
+        if len(trace) - begun_with >= _WINDOW and best_value < trace[-1 - _WINDOW] + _LEAST_GAIN:
+            raise StopIteration
+
     while np.isfinite(best_value) and len(trace) <= max_iterations:
         begun_at, begun_with = best_value, len(trace)
         scipy.optimize.minimize(
@@ -138,7 +144,7 @@ def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[floa
             jac=True,
             method="L-BFGS-B",
             bounds=evidence.limits(),
-            callback=lambda _: trace.append(best_value),
+            callback=follow,
             options={"maxiter": max_iterations + 1 - len(trace)},
         )
         if not best_value > begun_at + _LEAST_GAIN or len(trace) == begun_with:

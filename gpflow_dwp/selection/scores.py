@@ -13,7 +13,15 @@ from gpflow_dwp.evaluation.pareto_smoothing import MOST_K, without_own_row
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.selection import policy
 
-__all__ = ["LeaveOneOut", "RowScores", "is_better", "is_level", "no_worse", "varies"]
+__all__ = [
+    "LeaveOneOut",
+    "RowScores",
+    "crps_without_inputs",
+    "is_better",
+    "is_level",
+    "no_worse",
+    "varies",
+]
 
 
 class LeaveOneOut(NamedTuple):
@@ -92,6 +100,12 @@ class RowScores(NamedTuple):
     def mean(self) -> LeaveOneOut:
         """Their means."""
         return LeaveOneOut(float(self.log_density.mean()), float(self.crps.mean()))
+
+
+def crps_without_inputs(Y: Array) -> float:
+    """CRPS of rows [N, P] by the distribution of all, ½ E|y - y'|, summed over columns."""
+    ranks = 2.0 * np.arange(len(Y)) - len(Y) + 1.0
+    return float(np.sum(ranks @ np.sort(Y, axis=0)) / len(Y) ** 2)
 
 
 def varies(squares: Array | None, X: Array) -> bool:

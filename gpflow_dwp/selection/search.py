@@ -23,7 +23,7 @@ from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_posterior import draw_kernel_of
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
-from gpflow_dwp.selection.scores import RowScores, is_better, no_worse, varies
+from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start
 
@@ -92,7 +92,10 @@ class Search(Trials):
                 )
                 single = best
         self.single = single
-        if best is None or choice.depths[-1] > 1:
+        may_deepen = choice.depths[-1] > 1
+        if best is not None and may_deepen and self._is_near_enough(best):
+            reason = _NEAR_ENOUGH
+        elif best is None or may_deepen:
             if likelihood not in ("auto", "gaussian", "noise_free"):
                 plain = [singles.with_likelihood(each, likelihood) for each in plain if given]
                 plain = plain or [start]
@@ -165,6 +168,13 @@ class Search(Trials):
         else:  # each output has a noise of its own
             history = self.trainer.take_steps(model, self._steps // 2)
         return self.found(model, history, start, began)
+
+    def _is_near_enough(self, single: Found) -> bool:
+        """Whether a single layer leaves nothing that depth could gain."""
+        scores, Y = single.scores, self.trainer.Y
+        left = policy.LEFT_TO_GAIN * crps_without_inputs(Y)
+        are_free = self.choice.candidates is None
+        return are_free and scores is not None and scores.is_sane and scores.mean.crps < left
 
     def _deepen(self, single: Found | None, plain: list[Start]) -> tuple[Found, str | Comparison]:
         """Train deep candidates, and compare the last of them with a single layer."""
@@ -319,6 +329,10 @@ class Search(Trials):
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
+_NEAR_ENOUGH = (
+    "A single layer leaves less than a hundredth of the CRPS that there is without inputs: depth "
+    "was not tried."
+)
 _SINGLE_AHEAD = (
     "A single layer predicts each row from all others better than any deep candidate did after its "
     "first steps."
