@@ -87,24 +87,10 @@ def sample_inducing_path(
     :param for_predictions: Whether rows are wanted that predictions condition on.
     :raises ValueError: If S matrices would not fit into the machine's memory.
     """
-    layers = (*hidden, output)
-    if hidden and not tf.is_tensor(num_samples):
-        size = output.num_inducing
-        check_memory(num_samples, size, size, num_samples=num_samples, num_inducing=size)
     by_rows = isinstance(output, NearestNeighbourGPLayer) or (
         for_predictions and isinstance(output, NearestRows) and output.num_neighbours > 0
     )
-    covariance = _of_inputs(layers[0], points)
-    draws: list[GramDraw] = []
-    for index, (layer, above, layer_seed) in enumerate(
-        zip(hidden, layers[1:], split_seed(seed, len(layers)), strict=False)
-    ):
-        try:
-            draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
-        except CholeskyError as error:
-            raise CholeskyError(f"layers[{index}]: {error}") from error
-        if above is not output or not by_rows:
-            covariance = _of_draw(above, draws[-1])
+    draws, covariance = _draw_hidden(hidden, output, points, num_samples, seed)
     if by_rows:
         features = expected_features(hidden, points, draws, output.inputs)
         targets, at = _targets_of(output, warp), None
@@ -116,6 +102,31 @@ def sample_inducing_path(
 
     cross, targets = _expected_blocks(hidden, output, points, draws, warp)
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross.it, targets))
+
+
+def _draw_hidden(
+    hidden: Sequence[GramLayer],
+    output: OutputLayer,
+    points: tf.Tensor,
+    num_samples: int,
+    seed: Seed,
+) -> tuple[list[GramDraw], tf.Tensor]:
+    """Draws of the hidden layers, and the output layer's K_ii given them."""
+    layers = (*hidden, output)
+    if hidden and not tf.is_tensor(num_samples):
+        size = output.num_inducing
+        check_memory(num_samples, size, size, num_samples=num_samples, num_inducing=size)
+    covariance = _of_inputs(layers[0], points)
+    draws: list[GramDraw] = []
+    for index, (layer, above, layer_seed) in enumerate(
+        zip(hidden, layers[1:], split_seed(seed, len(layers)), strict=False)
+    ):
+        try:
+            draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
+        except CholeskyError as error:
+            raise CholeskyError(f"layers[{index}]: {error}") from error
+        covariance = _of_draw(above, draws[-1])
+    return draws, covariance
 
 
 def _of_kernels(layer: Layer, evaluate: Callable[[Kernel], Any]) -> Any:
@@ -224,9 +235,8 @@ def regression_blocks(
         and observations, [N, Q], 0 where they are missing.
     """
     points = tf.convert_to_tensor(points)
-    path = sample_inducing_path(hidden, output, points, num_samples, seed, warp)
-    covariance = _of_draw(output, path.hidden[-1]) if hidden else _of_inputs(output, points)
-    blocks, targets = _expected_blocks(hidden, output, points, path.hidden, warp)
+    draws, covariance = _draw_hidden(hidden, output, points, num_samples, seed)
+    blocks, targets = _expected_blocks(hidden, output, points, draws, warp)
     return covariance, blocks.it, blocks.diagonal, targets
 
 

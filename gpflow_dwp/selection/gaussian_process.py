@@ -20,8 +20,8 @@ from gpflow_dwp.validation import as_weighted
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
-# Nats in so many iterations: with less a fit has ended.
-_LEAST_GAIN, _WINDOW = 0.1, 5
+# Nats in so many evaluations: with less a fit has ended.
+_LEAST_GAIN, _WINDOW = 0.1, 10
 _NATS_OF_FAILURE = 100.0
 
 
@@ -115,38 +115,43 @@ def fit_gaussian_process(
     )
 
 
+class _EndedError(Exception):
+    """A fit has ended, in the midst of a line search."""
+
+
 def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[float]]:
     """Maximise by L-BFGS, again from where it stops for as long as it gains; best and trace."""
     best = evidence.start()
     best_value, _ = evidence(best)
-    trace = [best_value]
+    trace, seen = [best_value], [best_value]
 
     def loss(vector: Array) -> tuple[float, Array]:
         nonlocal best, best_value
+        if len(seen) > _WINDOW and best_value < seen[-1 - _WINDOW] + _LEAST_GAIN:
+            raise _EndedError
         value, gradient = evidence(vector)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             # Not far above, or the line search would interpolate to no step at all.
             return -best_value + _NATS_OF_FAILURE, np.zeros_like(vector)
         if value > best_value:
             best, best_value = vector.copy(), value
+        seen.append(best_value)
         return -value, -gradient
-
-    def follow(_: Array) -> None:
-        trace.append(best_value)
-        if len(trace) - begun_with >= _WINDOW and best_value < trace[-1 - _WINDOW] + _LEAST_GAIN:
-            raise StopIteration
 
     while np.isfinite(best_value) and len(trace) <= max_iterations:
         begun_at, begun_with = best_value, len(trace)
-        scipy.optimize.minimize(
-            loss,
-            best,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=evidence.limits(),
-            callback=follow,
-            options={"maxiter": max_iterations + 1 - len(trace)},
-        )
+        try:
+            scipy.optimize.minimize(
+                loss,
+                best,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=evidence.limits(),
+                callback=lambda _: trace.append(best_value),
+                options={"maxiter": max_iterations + 1 - len(trace)},
+            )
+        except _EndedError:
+            break
         if not best_value > begun_at + _LEAST_GAIN or len(trace) == begun_with:
             break
     return best, [*trace, best_value] if best_value > trace[-1] else trace

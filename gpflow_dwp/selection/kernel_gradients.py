@@ -21,6 +21,7 @@ from gpflow_dwp.selection.kernel_shapes import (
     SHAPES,
     Blocks,
     Flat,
+    Gaps,
     SingleInputs,
 )
 
@@ -155,31 +156,40 @@ class _Stationary(Flat):
 class _Separable(_Stationary):
     """The same of a product over inputs."""
 
+    def __init__(self, part: Part, pairs: Sequence[tuple[Array, Array]]) -> None:
+        super().__init__(part, pairs)
+        self._gaps = [Gaps(*pair) for pair in pairs]
+
     def blocks(self, vector: Array) -> Blocks:
-        self._lengthscales, self._variance = np.exp(vector[:-1]), np.exp(vector[-1])
-        self._blocks, self._slopes = [], []
-        scales = np.sqrt(5.0) / self._lengthscales * np.ones(self.pairs[0][0].shape[-1])
-        for a, b in self.pairs:
-            decay, product, slopes = 0.0, self._variance, []
-            columns, others = (np.moveaxis(each * scales, -1, 0) for each in (a, b))
-            for column, other in zip(columns, others, strict=True):
-                r = np.abs(column[..., :, None] - other[..., None, :])
-                third = r * r / 3.0
-                factor = 1.0 + r + third
-                decay, product = decay + r, product * factor
-                slopes.append(third * (1.0 + r) / factor)  # d log k / d log ℓ
-            self._blocks.append(product * np.exp(-decay))
+        self._variance, self._values, self._slopes = np.exp(vector[-1]), [], []
+        scales = np.sqrt(5.0) / np.exp(vector[:-1]) * np.ones(self.pairs[0][0].shape[-1])
+        for gaps in self._gaps:
+            values, slopes = np.empty(gaps.entries.shape[1]), np.empty_like(gaps.entries)
+            for chunk in gaps.chunks:
+                decay, product = 0.0, self._variance
+                for gap, scale, slope in zip(gaps.entries[:, chunk], scales, slopes, strict=True):
+                    r = gap * scale
+                    third, above = r * r / 3.0, 1.0 + r
+                    factor = above + third
+                    decay, product = decay + r, product * factor
+                    slope[chunk] = third * above / factor  # d log k / d log ℓ
+                values[chunk] = product * np.exp(-decay)
+            self._values.append(values)
             self._slopes.append(slopes)
-        return [*map(np.copy, self._blocks), np.full(len(self.pairs[-1][1]), self._variance)]
+        blocks = map(lambda gaps, k: gaps.spread(k, self._variance), self._gaps, self._values)
+        return [*blocks, np.full(len(self.pairs[-1][1]), self._variance)]
 
     def gradient(self, bars: Sequence[Array]) -> Array:
         *of_matrices, of_diagonal = bars
         by_lengthscale, by_variance = np.zeros(self._size), self._variance * np.sum(of_diagonal)
-        for bar, block, slopes in zip(of_matrices, self._blocks, self._slopes, strict=True):
-            W = bar * block
-            by_variance += W.sum()
-            each = [np.vdot(W, slope) for slope in slopes]
-            by_lengthscale += each if self._size > 1 else np.sum(each)
+        for bar, gaps, values, slopes in zip(
+            of_matrices, self._gaps, self._values, self._slopes, strict=True
+        ):
+            by_values, by_diagonal = gaps.gather(bar)
+            W = by_values * values
+            by_variance += W.sum() + self._variance * by_diagonal
+            each = slopes @ W
+            by_lengthscale += each if self._size > 1 else each.sum()
         return np.append(by_lengthscale, by_variance)
 
 

@@ -11,7 +11,7 @@ from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.values import Part, Parts
 
-__all__ = ["LOG_LENGTHSCALE", "LOG_VARIANCE", "SHAPES", "Blocks", "Flat", "SingleInputs"]
+__all__ = ["LOG_LENGTHSCALE", "LOG_VARIANCE", "SHAPES", "Blocks", "Flat", "Gaps", "SingleInputs"]
 
 Shape = Callable[[Array], tuple[Array, Array]]
 Blocks = list[Array]
@@ -43,6 +43,7 @@ SHAPES: dict[type[Kernel], Shape] = {
 # What standardised inputs and observations can justify.
 LOG_LENGTHSCALE = np.log([3e-3, 1e5])
 LOG_VARIANCE = np.log([1e-4, 1e8])
+_CHUNK = 1 << 13
 
 
 class Flat:
@@ -63,29 +64,54 @@ class Flat:
         return 0.0, np.zeros_like(vector)
 
 
-class SingleInputs(Flat):
-    """Of log lengthscales, then log variances, of kernels of one input each.
+class Gaps:
+    """Distances of two sets of points in each input; of one set with itself of each pair once.
 
-    Of a symmetric matrix all are evaluated below the diagonal alone: they are most of the time.
+    :ivar entries: One row an input, [D, E].
+    :ivar chunks: Of the E entries, each as many as a processor keeps at hand.
     """
+
+    def __init__(self, a: Array, b: Array) -> None:
+        self._lower = np.tril_indices(len(a), -1) if a is b and a.ndim == 2 else None
+        if self._lower is None:
+            gaps = np.moveaxis(a[..., :, None, :] - b[..., None, :, :], -1, 0)
+            self._shape = gaps.shape[1:]
+        else:
+            gaps = a.T[:, self._lower[0]] - a.T[:, self._lower[1]]
+            self._shape = len(a), len(a)
+        self.entries = np.abs(gaps.reshape(len(gaps), -1))
+        size = self.entries.shape[1]
+        self.chunks = [slice(begin, begin + _CHUNK) for begin in range(0, size, _CHUNK)]
+
+    def spread(self, values: Array, diagonal: float) -> Array:
+        """The matrix of values [E], of which a set has others with itself on the diagonal."""
+        if self._lower is None:
+            return values.reshape(self._shape).copy()
+        matrix = np.full(self._shape, diagonal)
+        matrix[self._lower] = values
+        matrix.T[self._lower] = values
+        return matrix
+
+    def gather(self, bar: Array) -> tuple[Array, float]:
+        """Gradients by values [E], and by the diagonal, from those by the matrix."""
+        if self._lower is None:
+            return bar.reshape(-1), 0.0
+        return bar[self._lower] + bar.T[self._lower], float(np.trace(bar))
+
+
+class SingleInputs(Flat):
+    """Of log lengthscales, then log variances, of kernels of one input each."""
 
     def __init__(self, parts: Sequence[Part], pairs: Sequence[tuple[Array, Array]]) -> None:
         self._parts, self._num_rows = parts, len(pairs[-1][1])
         self.lengthscales = np.repeat([True, False], len(parts))
-        self._lower = [
-            np.tril_indices(len(a), -1) if a is b and a.ndim == 2 else None for a, b in pairs
-        ]
-        self._squares = []
-        for (a, b), lower in zip(pairs, self._lower, strict=True):
-            columns = (
-                [a[..., part.active_dims] for part in parts],
-                [b[..., part.active_dims] for part in parts],
-            )
-            gaps = [
-                x[lower[0], 0] - x[lower[1], 0] if lower else x - np.swapaxes(y, -1, -2)
-                for x, y in zip(*columns, strict=True)
-            ]
-            self._squares.append([gap * gap for gap in gaps])
+        columns = [part.active_dims[0] for part in parts]
+        self._gaps = []
+        for a, b in pairs:
+            of_parts = a[..., columns]
+            gaps = Gaps(of_parts, of_parts if a is b else b[..., columns])
+            np.square(gaps.entries, out=gaps.entries)
+            self._gaps.append(gaps)
 
     def start(self) -> Array:
         """The vector of the present values."""
@@ -110,27 +136,18 @@ class SingleInputs(Flat):
         """The sum for each pair of inputs, and its diagonal."""
         lengthscales, self._variances = np.exp(vector).reshape(2, -1)
         self._shapes, blocks = [], []
-        for squares, lower in zip(self._squares, self._lower, strict=True):
-            shapes = []
-            for part, square, scale, variance in zip(
-                self._parts, squares, lengthscales**-2.0, self._variances, strict=True
-            ):
-                scaled = square * scale
-                k, slope = SHAPES[part.kind](scaled)
-                slope *= scaled
-                slope *= -2.0 * variance
-                k *= variance
-                shapes.append((k, slope))
+        for gaps in self._gaps:
+            total, shapes = np.zeros(gaps.entries.shape[1]), np.empty((2, *gaps.entries.shape))
+            for chunk in gaps.chunks:
+                for j, part in enumerate(self._parts):
+                    scaled = gaps.entries[j, chunk] * lengthscales[j] ** -2.0
+                    k, slope = SHAPES[part.kind](scaled)
+                    slope *= scaled
+                    np.multiply(slope, -2.0 * self._variances[j], out=shapes[0, j, chunk])
+                    np.multiply(k, self._variances[j], out=shapes[1, j, chunk])
+                    total[chunk] += shapes[1, j, chunk]
             self._shapes.append(shapes)
-            total = shapes[0][0].copy()
-            for k, _ in shapes[1:]:
-                total += k
-            if lower:
-                half, size = total, lower[0][-1] + 1
-                total = np.full((size, size), self._variances.sum())
-                total[lower] = half
-                total.T[lower] = half
-            blocks.append(total)
+            blocks.append(gaps.spread(total, self._variances.sum()))
         return [*blocks, np.full(self._num_rows, self._variances.sum())]
 
     def gradient(self, bars: Sequence[Array]) -> Array:
@@ -138,9 +155,8 @@ class SingleInputs(Flat):
         *of_matrices, of_diagonal = bars
         found = np.zeros((2, len(self._parts)))
         found[1] = self._variances * np.sum(of_diagonal)
-        for bar, shapes, lower in zip(of_matrices, self._shapes, self._lower, strict=True):
-            if lower:
-                found[1] += self._variances * np.trace(bar)
-                bar = bar[lower] + bar.T[lower]
-            found += np.array([(np.vdot(bar, slope), np.vdot(bar, k)) for k, slope in shapes]).T
+        for bar, gaps, shapes in zip(of_matrices, self._gaps, self._shapes, strict=True):
+            by_values, by_diagonal = gaps.gather(bar)
+            found += shapes @ by_values
+            found[1] += self._variances * by_diagonal
         return found.ravel()
