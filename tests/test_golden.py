@@ -24,7 +24,7 @@ def tolerance(group: str, name: str) -> float:
     """How far a number may be from what was recorded, relative to the largest of its entry."""
     if "float32" in name:
         return SINGLE
-    if name.startswith("candidates"):
+    if name.startswith(("candidates", "regressor")):
         return SELECTED
     return TRAINED if group in ("estimators", "fit", "selection") else DOUBLE
 

@@ -19,6 +19,7 @@ from gpflow.kernels import (
     Constant,
     IsotropicStationary,
     Linear,
+    Matern52,
     Polynomial,
     Product,
     SquaredExponential,
@@ -27,7 +28,7 @@ from gpflow.kernels import (
 )
 from gpflow.utilities import Dispatcher
 
-__all__ = ["Coinciding", "Entries", "gram_kernel", "product_and_sum"]
+__all__ = ["Coinciding", "Entries", "gram_kernel", "of_squared_distances", "product_and_sum"]
 
 
 class Coinciding(Enum):
@@ -108,10 +109,37 @@ def _isotropic_stationary(kernel: IsotropicStationary, entries: Entries) -> tf.T
     """Any kernel that defines GPflow's element-wise ``K_r2`` or ``K_r``."""
     if entries.coinciding is Coinciding.ALL:
         return tf.convert_to_tensor(kernel.variance)
-    r2 = _scaled_square_distance(kernel, entries)
-    if type(kernel).K_r2 is IsotropicStationary.K_r2:
-        return kernel.K_r2(r2)  # GPflow clips r² there, before it takes the root
-    return kernel.K_r2(tf.maximum(r2, 0.0))
+    return of_squared_distances(kernel, _scaled_square_distance(kernel, entries))
+
+
+def of_squared_distances(kernel: IsotropicStationary, r2: tf.Tensor) -> tf.Tensor:
+    """The kernel of r², which rounding may have made negative."""
+    if type(kernel).K_r2 is not IsotropicStationary.K_r2:
+        return kernel.K_r2(tf.maximum(r2, 0.0))
+    if type(kernel).K_r is Matern52.K_r:
+        return kernel.variance * _matern52(r2)
+    return kernel.K_r2(r2)  # GPflow clips r² there, before it takes the root
+
+
+@tf.custom_gradient
+def _matern52(r2: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+    """(1 + r + r²/3) exp(-r), r = √(5 r²), of unit variance, in few passes; smooth at zero."""
+    r, decay = _root_and_decay(r2)
+    value = (1.0 + r + tf.square(r) / 3.0) * decay
+    return value, lambda upstream: upstream * _matern52_slope(r2)
+
+
+@tf.custom_gradient
+def _matern52_slope(r2: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+    """Its derivative by r², -5/6 (1 + r) exp(-r)."""
+    r, decay = _root_and_decay(r2)
+    slope = -5.0 / 6.0 * (1.0 + r) * decay
+    return slope, lambda upstream: 25.0 / 12.0 * upstream * _root_and_decay(r2)[1]
+
+
+def _root_and_decay(r2: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    r = tf.sqrt(5.0 * tf.maximum(r2, 0.0))
+    return r, tf.exp(-r)
 
 
 @gram_kernel.register(SquaredExponential, Entries)
@@ -156,6 +184,10 @@ def product_and_sum(
 def _scaled_square_distance(kernel: IsotropicStationary, entries: Entries) -> tf.Tensor:
     """r², not clipped. The scale meets the norms before they are spread over the matrix."""
     precision = 1.0 / tf.square(kernel.lengthscales)
+    if entries.coinciding is Coinciding.NONE and entries.features is not None:
+        of_rows, of_columns = entries.features
+        row, column = -0.5 * entries.row_norms, -0.5 * entries.column_norms
+        return product_and_sum(of_rows, row, of_columns, column, scale=-2.0 * precision)
     norms = precision * entries.row_norms + precision * entries.column_norms
     r2 = norms - 2.0 * precision * entries.product
     if entries.coinciding is Coinciding.DIAGONAL:

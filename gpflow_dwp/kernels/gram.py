@@ -14,7 +14,13 @@ from check_shapes import check_shapes
 from gpflow.base import TensorType
 from gpflow.kernels import IsotropicStationary, Kernel, SquaredExponential
 
-from gpflow_dwp.kernels._formulas import Coinciding, Entries, gram_kernel, product_and_sum
+from gpflow_dwp.kernels._formulas import (
+    Coinciding,
+    Entries,
+    gram_kernel,
+    of_squared_distances,
+    product_and_sum,
+)
 from gpflow_dwp.kernels.check import check_gram_kernel
 
 __all__ = [
@@ -139,7 +145,8 @@ def cross_covariance(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> t
     if type(kernel).K_r2 is SquaredExponential.K_r2:
         row += tf.math.log(kernel.variance)
         return tf.exp(product_and_sum(rows, row, columns, tf.transpose(column), scale))
-    return kernel.K_r2(product_and_sum(rows, row, columns, tf.transpose(column), -2.0 * scale))
+    r2 = product_and_sum(rows, row, columns, tf.transpose(column), -2.0 * scale)
+    return of_squared_distances(kernel, r2)
 
 
 @check_shapes("points: [broadcast S, M, R]", "X: [broadcast S, N, R]", "return: [S, M, N]")
