@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,14 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.neighbours import Index
+from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.kernel_gradients import covariance
 from gpflow_dwp.validation import as_weighted
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
-# Nats in so many evaluations: with less a fit has ended.
+# Nats in so many evaluations: with less a fit to many rows has ended.
 _LEAST_GAIN, _WINDOW = 0.1, 10
 _NATS_OF_FAILURE = 100.0
 
@@ -124,10 +126,11 @@ def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[floa
     best = evidence.start()
     best_value, _ = evidence(best)
     trace, seen = [best_value], [best_value]
+    window = _WINDOW if len(evidence.X) > policy.ROWS_FOR_STARTS else sys.maxsize
 
     def loss(vector: Array) -> tuple[float, Array]:
         nonlocal best, best_value
-        if len(seen) > _WINDOW and best_value < seen[-1 - _WINDOW] + _LEAST_GAIN:
+        if len(seen) > window and best_value < seen[-1 - window] + _LEAST_GAIN:
             raise _EndedError
         value, gradient = evidence(vector)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):

@@ -19,6 +19,7 @@ from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.comparison import compare
 from gpflow_dwp.selection.found import Found
@@ -128,6 +129,8 @@ class _Many:
         if best is None:
             raise CholeskyError("No single layer could be fitted: covariances are singular.")
         model, scores, start = best
+        if scale_deviations(model, self.rows):
+            scores = self._scores(model)
         trace = np.asarray([start.elbo] if start.trace is None else start.trace)
         trace = trace * len(trainer.X) / start.num_data
         terms, seconds = np.zeros((len(trace), 1)), time.perf_counter() - began

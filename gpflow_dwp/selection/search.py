@@ -15,6 +15,7 @@ from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
 from gpflow_dwp.selection.comparison import Comparison, compare
@@ -104,14 +105,14 @@ class Search(Trials):
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
                 reason = _HETEROSKEDASTIC
-        began = time.perf_counter()
-        is_drawn, remark = False, ""
+        began, is_drawn, told = time.perf_counter(), False, []
         if choice.most_iterations >= policy.FEWEST_ITERATIONS:
             weights = trainer.weights_of_kernels
-            is_drawn, remark = draw_kernel_of(best.model, weights, trainer.steps, trainer.seed)
-        if is_drawn:
-            best = self.found(best.model, best.history, best.start, began)
-        return self.selection(best, reason, *([remark] if remark else []))
+            is_drawn, of_draws = draw_kernel_of(best.model, weights, trainer.steps, trainer.seed)
+            told = [of_draws, of_scale := scale_deviations(best.model)]
+            if is_drawn or of_scale:
+                best = self.found(best.model, best.history, best.start, began)
+        return self.selection(best, reason, *filter(None, told))
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
         """What fits single layers to some of the data, or all."""
