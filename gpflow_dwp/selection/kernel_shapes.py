@@ -105,7 +105,8 @@ class SingleInputs(Flat):
     def __init__(self, parts: Sequence[Part], pairs: Sequence[tuple[Array, Array]]) -> None:
         self._parts, self._num_rows = parts, len(pairs[-1][1])
         self.lengthscales = np.repeat([True, False], len(parts))
-        columns = [part.active_dims[0] for part in parts]
+        inputs = np.arange(pairs[0][0].shape[-1])
+        columns = np.concatenate([inputs[part.active_dims] for part in parts])
         self._gaps = []
         for a, b in pairs:
             of_parts = a[..., columns]

@@ -53,10 +53,15 @@ def select_model(
     (:class:`gpflow_dwp.layers.RegressionGPLayer`): of one output, of several without noise, and of
     those with kernels of their own, of ten up to 316 rows.
 
+    Without noise, and of more than 120 rows, deviations of a single layer are scaled so that 95%
+    intervals hold 95% of the rows that are left out
+    (:func:`gpflow_dwp.selection.calibration.scale_deviations`).
+
     Of two to ten outputs each gets a kernel and noise of its own, if the evidence is higher by
     Schwarz's criterion, and leave-one-out scores are better.
 
-    Then depth gets a trial. Deep candidates start plain, without a warp and with Gaussian noise,
+    Then depth gets a trial, unless a single layer leaves less than a hundredth of the CRPS that
+    there is without inputs. Deep candidates start plain, without a warp and with Gaussian noise,
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where
     there are fewer inputs, their number, too; above 120 rows in the better kernel alone. They are
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
