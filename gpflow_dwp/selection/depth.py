@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 import warnings
 from collections.abc import Sequence
@@ -25,8 +26,6 @@ __all__ = ["Training", "deep_candidates", "halve", "training_of"]
 
 _DEEP_KERNELS = ("SquaredExponential", "Matern52")
 _ONE_STAGE = ((1.0, None),)
-# What is behind by CRPS by less than this share is ahead.
-_LESS = 0.98
 _DRAWS = 40
 
 
@@ -105,87 +104,84 @@ def deep_candidates(
 
 
 def halve(
-    trainer: Trainer,
-    trainings: list[Training],
-    single: RowScores | None,
-    num_steps: int,
-    plain: float = np.inf,
+    trainer: Trainer, trainings: list[Training], single: RowScores | None, num_steps: int
 ) -> Training | None:
     """Train candidates in stages, keep the better ones of each, and return the last.
 
-    :param single: Scores of the best single layer, of all rows: candidates that are far below it
-        after the first stage, or below it later, go no further. None for no such rule.
+    :param single: Scores of the best single layer, of all rows: candidates that are on no way to
+        become better end before the last stage. None for no such rule.
     :param num_steps: Gradient steps of the last one, at most.
-    :param plain: Mean log density of the best single layer without a warp.
     :return: None where no candidate is left.
     """
-    only_one = single is None and len(trainings) == 1
-    for stage, (share, most) in enumerate(_ONE_STAGE if only_one else policy.STAGES):
+    only_one, taken = single is None and len(trainings) == 1, 0
+    stages = _ONE_STAGE if only_one else policy.STAGES
+    ways = [None if single is None else _Way(trainer, single, num_steps) for _ in trainings]
+    racing = list(zip(trainings, ways, strict=True))
+    for stage, (share, most) in enumerate(stages):
         if not (stage == 1 and len(trainer.X) <= policy.FEW_ROWS):
-            trainings = sorted(trainings, key=lambda training: -training.log_density)[:most]
-        reaches = policy.REACH_OF_FEW if len(trainer.X) <= policy.FEW_ROWS else policy.REACH
-        reach = reaches[min(stage, len(reaches) - 1)]
-        may_follow = stage == 0 and len(trainer.X) <= policy.ROWS_FOR_STARTS
-        if may_follow:
-            reach = max(reach, policy.REACH_IN_A_ROW * len(trainer.X))
-        kept = []
-        for training in trainings:
-            pace = None
-            if stage == 0 and single is not None and len(trainer.X) > policy.FEW_ROWS:
-                pace = _Pace(trainer, single, reach)
-            num_stage = max(1, round(share * num_steps))
+            racing = sorted(racing, key=lambda pair: -pair[0].log_density)[:most]
+        size = max(1, round(share * num_steps))
+        taken += size
+        for training, way in racing:
             annealing = 0.0 if stage else policy.ANNEALING_OF_ONE if only_one else None
-            _train(trainer, training, num_stage, [] if pace is None else [pace], annealing)
-            near = reach
-            if may_follow and training.log_density > plain:
-                near = max(reach, policy.REACH_OF_PLAIN * len(trainer.X))
-            is_near = single is None or _in_reach(training.scores, single, near)
-            is_stuck = pace is not None and pace.has_ended_behind(training.scores)
-            if np.isfinite(training.log_density) and is_near and not is_stuck:
-                kept.append(training)
-        trainings = kept
-        if not trainings:
+            looks = [] if stage or way is None else [way.look(size)]
+            _train(trainer, training, size, looks, annealing)
+            if way is not None:
+                way.follow(taken, training.scores)
+        is_last = stage == len(stages) - 1
+        racing = [
+            (training, way)
+            for training, way in racing
+            if np.isfinite(training.log_density) and (is_last or way is None or way.leads_past)
+        ]
+        if not racing:
             return None
-    return max(trainings, key=lambda training: training.log_density)
+    return max((training for training, _ in racing), key=lambda training: training.log_density)
 
 
-def _in_reach(scores: RowScores, single: RowScores, reach: float) -> bool:
-    is_near = _gain(scores, single) > -reach
-    return is_near or float(scores.crps.mean()) < float(single.crps.mean())
+class _Way:
+    """How far a candidate is ahead of a single layer, step by step, and where that leads.
 
+    Curves of learning are concave over the logarithm of steps: what the last doubling has gained is
+    the most that a further one will.
 
-def _gain(scores: RowScores, single: RowScores) -> float:
-    return float(np.sum(scores.log_density - single.log_density))
-
-
-class _Pace:
-    """Ends a first stage half-way where all of it would not come near a single layer.
-
-    That is so, with many rows, of a model out of reach which the second quarter brought nearer by
-    less than a quarter of what is missing.
+    :ivar leads_past: Whether the candidate may gain enough in all steps to be kept.
     """
 
-    def __init__(self, trainer: Trainer, single: RowScores, reach: float) -> None:
-        self._trainer, self._single, self._reach = trainer, single, reach
-        self._num_calls, self._missing = 0, np.inf
+    def __init__(self, trainer: Trainer, single: RowScores, num_steps: int) -> None:
+        self._trainer, self._single, self._num_steps = trainer, single, num_steps
+        self._points: list[tuple[int, float]] = []
+        self.leads_past = True
 
-    def __call__(self, progress: TrainingProgress) -> bool:
-        self._num_calls += 1
-        are_many = len(self._single.crps) > policy.ROWS_FOR_STARTS
-        is_quarter, is_half = (self._num_calls == LOOKS // n for n in (4, 2))
-        if not (is_half or (is_quarter and are_many)):
-            return False
-        scores = _scores(self._trainer, progress.model)
-        before, self._missing = self._missing, -_gain(scores, self._single)
-        is_slow = are_many and before - self._missing < 0.25 * self._missing
-        return is_slow and not _in_reach(scores, self._single, self._reach)
+    def follow(self, steps: int, scores: RowScores) -> None:
+        """Take in scores after so many steps, unless the way has ended before."""
+        gain = float(np.sum(scores.log_density - self._single.log_density))
+        self._points.append((steps, gain))
+        if len(self._points) == 1 or not self.leads_past:
+            return
+        (before, lead_before), (now, lead) = self._points[-2:]
+        doublings = np.log(self._num_steps / now) / np.log(now / before)
+        reached = lead + max(lead - lead_before, 0.0) * doublings
+        self.leads_past = bool(reached > policy.LEAST_NATS * len(self._single.log_density))
 
-    def has_ended_behind(self, scores: RowScores) -> bool:
-        """Whether the second half has gained next to nothing, where the model is not ahead."""
-        missing = -_gain(scores, self._single)
-        is_ahead = scores.crps.mean() < _LESS * self._single.crps.mean()
-        is_still = self._missing - missing < policy.NATS_OF_HALF_A_STAGE
-        return bool(is_still and not is_ahead and missing > -policy.NATS_OF_HALF_A_STAGE)
+    def look(self, num_steps: int) -> Callback:
+        """What looks in half-way of the first stage, with many rows at a quarter of it as well.
+
+        With many rows it ends the stage where the way leads nowhere; with few scores are too rough.
+
+        :param num_steps: Of the stage.
+        """
+        are_many, count = len(self._single.crps) > policy.ROWS_FOR_STARTS, itertools.count(1)
+        places = {LOOKS // 4, LOOKS // 2} if are_many else {LOOKS // 2}
+
+        def callback(progress: TrainingProgress) -> bool:
+            place = next(count)
+            if place in places:
+                scores = _scores(self._trainer, progress.model)
+                self.follow(round(num_steps * place / LOOKS), scores)
+            return not self.leads_past
+
+        return callback
 
 
 def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:

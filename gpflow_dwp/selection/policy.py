@@ -95,16 +95,6 @@ STAGES: tuple[tuple[float, int | None], ...] = ((0.13, None), (0.33, 2), (0.54, 
 """Shares of the steps that each candidate, the best two and the best one take - ignition."""
 ANNEALING_OF_ONE = 0.5
 """Share of the steps in which log ratios are annealed, of one candidate - step."""
-REACH = (20.0, 0.0)
-"""After a stage candidates end that are behind the best single layer by so many nats - cliff."""
-REACH_OF_FEW = (20.0, 10.0)
-"""The same of few rows - xiong."""
-REACH_IN_A_ROW = 0.2
-"""After the first stage of up to 250 rows so many nats a row are as good - gramacy_lee."""
-REACH_OF_PLAIN = 1.0
-"""And so many, if a candidate is ahead of the best single layer without warp or tails."""
-NATS_OF_HALF_A_STAGE = 2.0
-"""A candidate that gained less in half a stage ends, unless it is ahead - friedman."""
 FIRST_STAGE = 0.4
 """The share of the steps after which a bound that is too low ends a model."""
 NATS_IN_REACH = 0.02

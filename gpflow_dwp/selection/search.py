@@ -192,9 +192,7 @@ class Search(Trials):
         else:
             tried = [each for each in choice.candidates if each.depth > 1]
         trainings = [training_of(trainer, each, plain) for each in tried]
-        of_plain = plain[0].scores
-        plain_density = np.inf if of_plain is None else of_plain.mean.log_density
-        training = halve(trainer, trainings, scores, steps, plain_density)
+        training = halve(trainer, trainings, scores, steps)
         for each in trainings:
             if each is not training and each.histories:
                 self.found_deep(each)
@@ -335,6 +333,5 @@ _NEAR_ENOUGH = (
     "was not tried."
 )
 _SINGLE_AHEAD = (
-    "A single layer predicts each row from all others better than any deep candidate did after its "
-    "first steps."
+    "No deep candidate gained enough in its first steps to become better than a single layer."
 )

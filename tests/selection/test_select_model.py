@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.selection import select_model
-from gpflow_dwp.selection.depth import _Pace
+from gpflow_dwp.selection.depth import _Way
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import num_lengthscales
@@ -369,17 +369,25 @@ def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> No
         )
 
 
-@pytest.mark.parametrize(("gains", "ends"), [((-90.0, -80.0), True), ((-90.0, -60.0), False)])
-def test_only_a_slow_trial_out_of_reach_ends(
-    monkeypatch: pytest.MonkeyPatch, gains: tuple[float, float], ends: bool
+@pytest.mark.parametrize(("leads", "ends"), [((-90.0, -80.0), True), ((-90.0, -60.0), False)])
+def test_a_trial_ends_where_its_way_leads_nowhere(
+    monkeypatch: pytest.MonkeyPatch, leads: tuple[float, float], ends: bool
 ) -> None:
     """Catches deep models that are given up although they come nearer, or trained in vain."""
-    trials = iter(RowScores(np.full(400, gain / 400.0), np.full(400, 2.0)) for gain in gains)
-    monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: next(trials))
-    look = _Pace(None, RowScores(np.zeros(400), np.ones(400)), 20.0)
 
-    told = [look(SimpleNamespace(model=None)) for _ in range(20)]
-    assert [step for step, end in enumerate(told) if end] == ([9] if ends else [])
-    last = np.full(400, (gains[1] + 1.0) / 400.0)
-    assert look.has_ended_behind(RowScores(last, np.full(400, 2.0)))
-    assert not look.has_ended_behind(RowScores(last, np.full(400, 0.9)))
+    def scores(lead: float) -> RowScores:
+        return RowScores(np.full(400, lead / 400.0), np.full(400, 2.0))
+
+    trials = map(scores, leads)
+    monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: next(trials))
+    way = _Way(None, scores(0.0), 3_000)
+    look = way.look(400)
+
+    told = [look(SimpleNamespace(model=None)) for _ in range(10)]
+    assert told == [False] * 9 + [ends]
+    way.follow(400, scores(leads[1] + 1.0))
+    assert not way.leads_past
+    few = _Way(None, RowScores(np.zeros(100), np.ones(100)), 3_000)
+    for steps, lead in ((400, -10.0), (1_400, 0.0)):
+        few.follow(steps, RowScores(np.full(100, lead / 100.0), np.ones(100)))
+    assert few.leads_past  # 6 of 2 nats, at 5.5 a doubling
