@@ -114,6 +114,7 @@ def halve(
     :return: None where no candidate is left.
     """
     only_one, taken = single is None and len(trainings) == 1, 0
+    are_many = len(trainer.X) > policy.ROWS_FOR_STARTS
     stages = _ONE_STAGE if only_one else policy.STAGES
     ways = [None if single is None else _Way(trainer, single, num_steps) for _ in trainings]
     racing = list(zip(trainings, ways, strict=True))
@@ -124,7 +125,7 @@ def halve(
         taken += size
         for training, way in racing:
             annealing = 0.0 if stage else policy.ANNEALING_OF_ONE if only_one else None
-            looks = [] if stage or way is None else [way.look(size)]
+            looks = [way.look(size)] if way is not None and not stage and are_many else []
             _train(trainer, training, size, looks, annealing)
             if way is not None:
                 way.follow(taken, training.scores)
@@ -165,18 +166,17 @@ class _Way:
         self.leads_past = bool(reached > policy.LEAST_NATS * len(self._single.log_density))
 
     def look(self, num_steps: int) -> Callback:
-        """What looks in half-way of the first stage, with many rows at a quarter of it as well.
+        """What ends the first stage half-way where the way leads nowhere.
 
-        With many rows it ends the stage where the way leads nowhere; with few scores are too rough.
+        It is for many rows: jumps that few show may be found late.
 
         :param num_steps: Of the stage.
         """
-        are_many, count = len(self._single.crps) > policy.ROWS_FOR_STARTS, itertools.count(1)
-        places = {LOOKS // 4, LOOKS // 2} if are_many else {LOOKS // 2}
+        count = itertools.count(1)
 
         def callback(progress: TrainingProgress) -> bool:
             place = next(count)
-            if place in places:
+            if place in (LOOKS // 4, LOOKS // 2):
                 scores = _scores(self._trainer, progress.model)
                 self.follow(round(num_steps * place / LOOKS), scores)
             return not self.leads_past
