@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -158,9 +159,9 @@ class _Way:
         """Take in scores after so many steps, unless the way has ended before."""
         gain = float(np.sum(scores.log_density - self._single.log_density))
         self._points.append((steps, gain))
-        if len(self._points) == 1 or not self.leads_past:
+        (before, lead_before), (now, lead) = [*self._points[:1], *self._points][-2:]
+        if now <= before or not self.leads_past:
             return
-        (before, lead_before), (now, lead) = self._points[-2:]
         doublings = np.log(self._num_steps / now) / np.log(now / before)
         reached = lead + max(lead - lead_before, 0.0) * doublings
         self.leads_past = bool(reached > policy.LEAST_NATS * len(self._single.log_density))
@@ -178,7 +179,7 @@ class _Way:
             place = next(count)
             if place in (LOOKS // 4, LOOKS // 2):
                 scores = _scores(self._trainer, progress.model)
-                self.follow(round(num_steps * place / LOOKS), scores)
+                self.follow(math.ceil(num_steps * place / LOOKS), scores)
             return not self.leads_past
 
         return callback

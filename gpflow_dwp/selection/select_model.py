@@ -65,9 +65,10 @@ def select_model(
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where
     there are fewer inputs, their number, too; above 120 rows in the better kernel alone. They are
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
-    or where they would not be ahead of the best single layer at what a doubling of steps gains. The last is kept if it predicts each row
-    better from all others, once draws are weighted as if they had not seen it (Pareto-smoothed
-    importance sampling): by log density, if CRPS does not object. Numbers that decide are in
+    or where they would not be ahead of the best single layer at what a doubling of steps gains. The
+    last is kept if it predicts each row better from all others, once draws are weighted as if they
+    had not seen it (Pareto-smoothed importance sampling): by log density, if CRPS does not object.
+    Numbers that decide are in
     :mod:`gpflow_dwp.selection.policy`.
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
