@@ -123,23 +123,23 @@ def of_squared_distances(kernel: IsotropicStationary, r2: tf.Tensor) -> tf.Tenso
 
 @tf.custom_gradient
 def _matern52(r2: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-    """(1 + r + r²/3) exp(-r), r = √(5 r²), of unit variance, in few passes; smooth at zero."""
-    r, decay = _root_and_decay(r2)
-    value = (1.0 + r + tf.square(r) / 3.0) * decay
+    """(1 + a + a²/3) exp(-a), a = √5 r, of unit variance, in few passes; smooth at zero."""
+    a, decay = _root_and_decay(r2)
+    value = (1.0 + a + tf.square(a) / 3.0) * decay
     return value, lambda upstream: upstream * _matern52_slope(r2)
 
 
 @tf.custom_gradient
 def _matern52_slope(r2: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-    """Its derivative by r², -5/6 (1 + r) exp(-r)."""
-    r, decay = _root_and_decay(r2)
-    slope = -5.0 / 6.0 * (1.0 + r) * decay
+    """Its derivative by r², -5/6 (1 + a) exp(-a)."""
+    a, decay = _root_and_decay(r2)
+    slope = -5.0 / 6.0 * (1.0 + a) * decay
     return slope, lambda upstream: 25.0 / 12.0 * upstream * _root_and_decay(r2)[1]
 
 
 def _root_and_decay(r2: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    r = tf.sqrt(5.0 * tf.maximum(r2, 0.0))
-    return r, tf.exp(-r)
+    a = tf.sqrt(5.0 * tf.maximum(r2, 0.0))
+    return a, tf.exp(-a)
 
 
 @gram_kernel.register(SquaredExponential, Entries)
