@@ -27,11 +27,11 @@ from gpflow.kernels import Matern32, SquaredExponential
 
 from gpflow_dwp import bijectors, distributions, fit
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
+from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.selection import select_model
-from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 
 _SEED = tf.constant([3, 4])
 

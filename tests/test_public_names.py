@@ -20,9 +20,11 @@ PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 # What the rooms share and a user does not type.
 SHARED = (
     "files",
+    "gaussian_process",
     "neighbours",
     "optional",
     "parameter_checks",
+    "pareto_smoothing",
     "random",
     "validation",
 )

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import as_emulator
-from gpflow_dwp.evaluation.pareto_smoothing import without_own_row
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.selection import leave_one_out as of_model
@@ -95,7 +94,7 @@ def leave_one_out(
         observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.observed.numpy()))
     distribution, k_hat = dataclasses.replace(found, target=target), None
     if smoothed:
-        distribution, k_hat = without_own_row(distribution, observed)
+        distribution, k_hat = distribution.without_own_row(observed)
     mean, variance = distribution.mean(), distribution.variance()
     return LeaveOneOutPredictions(
         emulator.shaped(observed, are_outputs=True),

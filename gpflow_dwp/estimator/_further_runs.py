@@ -24,7 +24,7 @@ from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, select_model
 from gpflow_dwp.selection.choice import OF_MODELS
 from gpflow_dwp.selection.deepening import start_at_smaller
-from gpflow_dwp.selection.kernel_posterior import draw_kernel_of
+from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.observations import recorded_steps, weights_of_evidence
 from gpflow_dwp.selection.outputs import fit_outputs
 from gpflow_dwp.training import fit

@@ -20,6 +20,7 @@ from gpflow_dwp.evaluation.mixture import (
 from gpflow_dwp.likelihoods import NormalMixture, Warp
 from gpflow_dwp.likelihoods.warped_gaussian import QUADRATURE_POINTS, unwarped_moments, warp_of
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.pareto_smoothing import pareto_smoothed
 
 __all__ = ["PredictiveDistribution"]
 
@@ -173,6 +174,33 @@ class PredictiveDistribution:
                 widths = np.where(half > 0.0, steps, 1.0)
                 each = np.where(half > 0.0, probability - np.log(widths), each)
         return each + self._log_weights()[:, None, None]
+
+    def without_own_row(self, observed: Array) -> tuple[PredictiveDistribution, Array]:
+        r"""Weigh draws that each row has shaped itself as if it had not; and how far to rely on it.
+
+        Given draw s row n is predicted from the others, but the draws are of a posterior of all
+        rows. That without row n is this one by :math:`1 / p(y_n \mid G_s, y_{-n})`, which are
+        weights once they are smoothed (Vehtari et al., "Practical Bayesian model evaluation using
+        leave-one-out cross-validation and WAIC", 2017). Components are made of equal weight by
+        systematic resampling.
+
+        :param observed: What was observed, [N, P].
+        :return: The distribution, and k̂ of each row, [N]: above 0.7 it cannot be relied on.
+        :raises ValueError: If components have weights of their own.
+        """
+        if self.weights is not None:
+            raise ValueError("distribution must have components of equal weights.")
+        densities = self.component_log_density(observed).sum(axis=-1)
+        log_weights, k_hat = pareto_smoothed(-densities)
+        totals = np.cumsum(np.exp(log_weights), axis=0)
+        levels = (np.arange(len(densities)) + 0.5) / len(densities)
+        chosen = [np.searchsorted(total, total[-1] * levels) for total in totals.T]
+        chosen = np.stack(chosen, axis=1)[..., None]
+        means, variances = (
+            np.take_along_axis(part, np.minimum(chosen, len(part) - 1), axis=0)
+            for part in (self.means, self.variances)
+        )
+        return replace(self, means=means, variances=variances), k_hat
 
     def _log_weights(self) -> Array:
         with np.errstate(divide="ignore"):

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from gpflow_dwp.evaluation.pareto_smoothing import MOST_K
+from gpflow_dwp.pareto_smoothing import MOST_K
 from gpflow_dwp.selection.scores import LeaveOneOut, RowScores, is_better
 
 __all__ = ["Comparison", "compare"]

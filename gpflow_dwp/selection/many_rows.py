@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError
+from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
@@ -23,11 +24,7 @@ from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.comparison import compare
 from gpflow_dwp.selection.found import Found
-from gpflow_dwp.selection.leave_one_out import (
-    leave_one_out,
-    leave_one_out_of_heteroskedastic,
-    precisions_of_all,
-)
+from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.search import Search

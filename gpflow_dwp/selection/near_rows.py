@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 from gpflow.kernels import Kernel
-from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.gaussian_process.student_noise import fit_student_noise
 from gpflow_dwp.kernels.values import Parts, inverse_scales, parts_of
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import warp_of_range
@@ -19,7 +19,6 @@ from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.leave_one_out import moments_by_neighbours, squared_noise
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts
 
@@ -27,8 +26,6 @@ __all__ = ["NearRows", "fit_to_near_rows"]
 
 # Rows whose densities are maximised, and iterations.
 _ROWS, _ITERATIONS = 1_000, 40
-# Of Student's noise: passes over all rows, and degrees of freedom that are tried in each.
-_PASSES, _DF = 5, np.exp(np.linspace(np.log(2.1), np.log(200.0), 50))
 
 
 def fit_to_near_rows(
@@ -49,7 +46,7 @@ def fit_to_near_rows(
     starts = [
         singles.fit(each, patch, singles.max_iterations)
         for name in names
-        for each in singles.initialisations(name, patch, ard=True)
+        for each in singles.initialisations(name, patch)
     ]
     starts += [each._replace(likelihood=copy.deepcopy(each.likelihood)) for each in plain[:2]]
     last = best_start(near.fit(singles, start, 0) for start in starts)
@@ -64,9 +61,10 @@ def fit_to_near_rows(
     if isinstance(chosen.likelihood, WarpedStudentT):
         began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
         Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
-        noise, df, precisions = near.fit_tails(
-            Z, singles.weights, best.kernel, noise_variance(likelihood)
-        )
+        rows, index = near.others(np.arange(len(singles.order)), best.kernel)
+        data = singles.X[rows], Z[rows], singles.weights[rows]
+        variance, precisions = noise_variance(likelihood), np.ones(len(Z))
+        noise, df, precisions[rows] = fit_student_noise(*data, best.kernel, variance, index)
         noise = max(noise, 2.0 * likelihood.variance_lower_bound)
         likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
         heavy = best._replace(likelihood=likelihood, precisions=precisions)
@@ -126,34 +124,3 @@ class NearRows:
         if used[0] < 0:
             used, index = used[1:], index - 1
         return self._order[used], index
-
-    def fit_tails(
-        self, Z: Array, weights: Array, kernel: Kernel | Parts, noise: float
-    ) -> tuple[float, float, Array]:
-        """Fit Student's noise, given the process: σ², ν, and the factors of precision, [N].
-
-        Each pass predicts rows from their neighbours with the factors that there are, adds what the
-        row itself tells, and takes the best Gamma posteriors, and then the best σ² and ν of these.
-
-        :param Z: Observations on the scale of the functions, [N, P].
-        :param weights: How often each row counts, [N].
-        :param kernel: The process's.
-        :param noise: Where σ² starts.
-        """
-        rows, index = self.others(np.arange(len(self._order)), kernel)
-        X, z, w, own = self._inputs[rows], Z[rows], weights[rows], index[:, -1]
-        df, factors = 5.0, np.ones(len(rows))
-        for _ in range(_PASSES):
-            row_noise = noise / (w * factors)
-            mean, variance = moments_by_neighbours(X, z, row_noise, kernel, index)
-            squares = squared_noise(z[own] - mean, variance, row_noise[own]) / noise
-            half = 0.5 * (df + squares)
-            factors[own] = 0.5 * (df + 1.0) / half
-            logs = digamma(0.5 * (df + 1.0)) - np.log(half)
-            spread = np.average(logs - factors[own], weights=w[own])
-            h = 0.5 * _DF
-            df = float(_DF[np.argmax(h * np.log(h) - gammaln(h) + h * spread)])
-            noise *= float(np.average(factors[own] * squares, weights=w[own]))
-        found = np.ones(len(Z))
-        found[rows] = factors
-        return noise, df, found

@@ -13,6 +13,7 @@ from gpflow.kernels import SeparateIndependent
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.likelihoods.named import (
     LikelihoodName,
     is_noise_free,
@@ -25,7 +26,6 @@ from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess
 from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import SINGLE
-from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start
 from gpflow_dwp.selection.trainer import Trainer

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy.stats import chi2
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.pareto_smoothing import MOST_K, without_own_row
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.pareto_smoothing import MOST_K
 from gpflow_dwp.selection import policy
 
 __all__ = [
@@ -79,7 +79,7 @@ class RowScores(NamedTuple):
         Rows for which weights cannot be relied on keep their scores without: at a jump a few draws
         would decide.
         """
-        weighted, k_hat = without_own_row(distribution, Y)
+        weighted, k_hat = distribution.without_own_row(Y)
         flat, smooth = (cls.of(each, Y, steps) for each in (distribution, weighted))
         return flat.where(k_hat > MOST_K, smooth)._replace(k_hat=k_hat)
 

@@ -21,7 +21,7 @@ from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
 from gpflow_dwp.selection.comparison import Comparison, compare
 from gpflow_dwp.selection.depth import Training, deep_candidates, halve, training_of
 from gpflow_dwp.selection.found import Found, Trials
-from gpflow_dwp.selection.kernel_posterior import draw_kernel_of
+from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies

@@ -14,6 +14,17 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.gaussian_process import fit_gaussian_process
+from gpflow_dwp.gaussian_process.covariances import covariances_of
+from gpflow_dwp.gaussian_process.initial_values import find_peaks
+from gpflow_dwp.gaussian_process.predictions import (
+    leave_out,
+    predict,
+    predict_given,
+    sites,
+    solved,
+)
+from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
@@ -25,14 +36,7 @@ from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.selection.kernel_gradients import covariances_of
-from gpflow_dwp.selection.leave_one_out import (
-    leave_one_out_by_neighbours,
-    leave_one_out_of_process,
-    precisions_of_all,
-    predict_unseen,
-)
+from gpflow_dwp.selection.leave_one_out import observed
 from gpflow_dwp.selection.observations import has_atoms, shares_of_precision
 from gpflow_dwp.selection.scores import RowScores, is_level
 from gpflow_dwp.selection.starts import (
@@ -109,7 +113,7 @@ class SingleLayers:
             starts = [
                 self.fit(start, rows, self.max_iterations)
                 for rows in [few, *self._patches]
-                for start in self.initialisations(name, rows, ard=True)
+                for start in self.initialisations(name, rows)
             ]
             if self._patches:  # evidences of other rows do not compare
                 starts = [self.fit(start, self._rows, 0) for start in starts]
@@ -144,7 +148,7 @@ class SingleLayers:
         if self.X.shape[1] == 1 or not self._columns or not are_found:
             return joint
         began, few = time.perf_counter(), self.order[: policy.ROWS_FOR_STARTS]
-        starts = [start for name in _SUMS for start in self.initialisations(name, few, ard=True)]
+        starts = [start for name in _SUMS for start in self.initialisations(name, few)]
         starts.sort(key=lambda start: -start.evidence)
         most = min(self.max_iterations, policy.ITERATIONS)
         fitted = [self.fit(each, few, most) for each in starts[: policy.MOST_STARTS]]
@@ -251,51 +255,33 @@ class SingleLayers:
         kernel, likelihood = copy.deepcopy((start.kernel, start.likelihood))
         start = start._replace(kernel=kernel, likelihood=likelihood)
         kernel = self.fit(start, seen, self.max_iterations).kernel
-        data = self.X[seen], self.Y[seen], self.weights[seen]
+        X, new = self.X[seen], self.X[unseen]
         try:
-            distribution = predict_unseen(*data, kernel, likelihood, self.X[unseen])
+            of_rows = solved(X, *sites(self.Y[seen], self.weights[seen], likelihood), kernel)
+            mean, variance = predict(X, kernel, *of_rows, new)
+            distribution = observed(likelihood, new, mean[None], variance[None])
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             return np.array(RowScores.none(len(unseen))[:2])
         return np.array(RowScores.of(distribution, self.Y[unseen], self.steps)[:2])
 
-    def initialisations(self, name: str, rows: Index, *, ard: bool) -> list[Start]:
-        """Initial values, common to all inputs: peaks of the evidence over lengthscales.
-
-        For a lengthscale and a ratio ρ of noise to signal, with W^½ K W^½ = U diag(s) Uᵀ, the best
-        signal variance is the sum of (Uᵀ W^½ y)²/(s + ρ) by that of the weights.
-        """
+    def initialisations(self, name: str, rows: Index) -> list[Start]:
+        """Initial values, common to all inputs: peaks of the evidence over lengthscales."""
         num_inputs, (_, ratios, limits) = self.X.shape[1], self._noise
-        kernel = initial_kernel(name, num_inputs, ard=ard, columns=self._columns)
+        kernel = initial_kernel(name, num_inputs, columns=self._columns)
         if isinstance(kernel, Kernel):
             return [Start(name, kernel, self._noise_of(0.1 * limits[1]))]
-        X, P = self.X[rows], self.Y.shape[1]
-        roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
-        Y = self.Y[rows] * roots[:, None]
         pooled = 0.0 if self._row_means is None else self._row_means.pooled_variance.sum()
+        scales = np.append(_FINER if self._patches else [], _SCALES)
+        X = self.X[rows]
         covariances = covariances_of(kernel, [(X, X)])
-        vector, profile = covariances.start(), []
-        for scale in np.append(_FINER if self._patches else [], _SCALES):
-            K, _ = covariances.blocks(vector + np.log(scale) * covariances.scanned)
-            values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
-            spectrum = np.maximum(values, 0.0)[:, None] + ratios
-            explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
-            within = (total - len(rows)) * pooled / ratios  # of rows that are means
-            signal = (np.sum(explained, axis=(0, 2)) + within) / (total * P)
-            spare = (total - len(rows)) * np.log(ratios)
-            nats = -0.5 * P * (total * np.log(signal) + np.log(spectrum).sum(0) + spare)
-            best = nats.argmax()
-            profile.append((nats[best], scale, signal[best], ratios[best]))
-        nats = np.array([each[0] for each in profile])
-        padded = np.concatenate([[-np.inf], nats, [-np.inf]])
-        peaks = np.flatnonzero((nats >= padded[:-2]) & (nats >= padded[2:]))
-        starts = []
-        for peak in sorted(peaks, key=lambda peak: -nats[peak])[: policy.MOST_STARTS]:
-            _, scale, signal, ratio = profile[peak]
+        vector, starts = covariances.start(), []
+        peaks = find_peaks(covariances, self.Y[rows], self.weights[rows], scales, ratios, pooled)
+        for nats, scale, signal, ratio in peaks[: policy.MOST_STARTS]:
             change = np.log(scale) * covariances.scanned
             change += np.log(np.clip(signal, 1e-2, 1e2)) * ~covariances.lengthscales
             variance = float(np.clip(signal * ratio, *limits))
             kernel = covariances.values(vector + change)
-            starts.append(Start(name, kernel, self._noise_of(variance), evidence=nats[peak]))
+            starts.append(Start(name, kernel, self._noise_of(variance), evidence=nats))
         return starts
 
     def _noise_of(self, variance: float) -> Gaussian:
@@ -316,7 +302,7 @@ class SingleLayers:
         if precisions.min() == 1.0:
             return []
         few = self.order[precisions[self.order] == 1.0][: policy.ROWS_FOR_STARTS]
-        starts = self.initialisations(name, few, ard=True)
+        starts = self.initialisations(name, few)
         start = best_start(self.fit(each, few, self.max_iterations) for each in starts)
         return [self._refit(start._replace(precisions=precisions), self._heavy(start))]
 
@@ -379,18 +365,20 @@ class SingleLayers:
         """With leave-one-out scores of the rows that are for choice, or of some given others."""
         rows = self._rows if rows is None else rows
         precisions = None if start.precisions is None else start.precisions[rows]
-        process = start.kernel, start.likelihood
-        data = self.X[rows], self.Y[rows], self.weights[rows]
+        likelihood, left = start.likelihood, rows
         try:
+            seen = sites(self.Y[rows], self.weights[rows], likelihood, precisions)
             if neighbours is None:
-                distribution = leave_one_out_of_process(*data, *process, precisions)
+                mean, variance = leave_out(self.X[rows], *seen, start.kernel)
             else:
-                distribution = leave_one_out_by_neighbours(*data, *process, neighbours, precisions)
-                rows = rows[neighbours[:, -1]]
+                mean, variance = predict_given(self.X[rows], *seen, start.kernel, neighbours)
+                left = rows[neighbours[:, -1]]
+            X, weights = self.X[left], self.weights[left]
+            distribution = observed(likelihood, X, mean[None], variance[None], weights)
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             start = start._replace(evidence=-math.inf)
         else:
-            scores = RowScores.of(distribution, self.Y[rows], self.steps)
-            start = start._replace(scores=scores)
+            start = start._replace(scores=RowScores.of(distribution, self.Y[left], self.steps))
+            rows = left
         self._record(start, len(rows), began)
         return start

@@ -14,6 +14,7 @@ from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.gaussian_process.covariances import CLOSED_FORMS
 from gpflow_dwp.kernels.of_inputs import additive_values
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
@@ -21,7 +22,6 @@ from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.kernel_gradients import CLOSED_FORMS
 from gpflow_dwp.selection.scores import RowScores, no_worse
 
 __all__ = [
@@ -79,26 +79,22 @@ def initial_kernel(
     name: str,
     num_inputs: int,
     variance: float = 1.0,
-    *,
-    ard: bool = True,
     columns: Sequence[int] | None = None,
 ) -> Kernel | Parts:
     """Return the kernel of a name in :data:`KERNELS` that a single layer starts with.
 
-    :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
     :param columns: Inputs of which an additive kernel has a function each; None for all.
     :return: Its values, or where there is no closed form of it GPflow's kernel.
     """
     # About the distance between two standardised rows.
-    scale = math.sqrt(2.0 * num_inputs)
-    scales = np.full(num_inputs if ard else (), scale)
+    scales = np.full(num_inputs, math.sqrt(2.0 * num_inputs))
     if name in SUMS:
-        parts = additive_values(SUMS[name], np.full(num_inputs, scale), columns)
+        parts = additive_values(SUMS[name], scales, columns)
         return tuple(part._replace(variance=variance * part.variance) for part in parts)
     kind = KERNELS[name]
     if isinstance(kind, type) and kind in CLOSED_FORMS:
         return (Part(kind, variance, scales),)
-    kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
+    [kernel] = make_kernels(name, 1, num_inputs)
     if hasattr(kernel, "lengthscales"):
         kernel.lengthscales.assign(scales)
     kernel.variance.assign(variance)

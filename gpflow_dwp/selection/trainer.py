@@ -15,6 +15,7 @@ from gpflow.kernels import SeparateIndependent
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
@@ -25,7 +26,6 @@ from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.deepening import make_nearly_linear, start_at
-from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.observations import weights_of_evidence
 from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noise
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory

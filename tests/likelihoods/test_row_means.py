@@ -12,11 +12,11 @@ from scipy.stats import multivariate_normal
 
 from gpflow_dwp import build_deep_wishart_process, emulation
 from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.gaussian_process import Evidence
+from gpflow_dwp.gaussian_process.covariances import covariance
+from gpflow_dwp.kernels.values import Part
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
-from gpflow_dwp.selection.evidence import Evidence
-from gpflow_dwp.selection.kernel_gradients import covariance
-from gpflow_dwp.selection.starts import initial_kernel
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (20, 2))
@@ -35,7 +35,7 @@ BOTH = np.stack([OUTPUTS, OTHERS], axis=1)
 
 
 def evidence(X: np.ndarray, Y: np.ndarray, weights: np.ndarray, noise: Gaussian) -> Evidence:
-    kernel = initial_kernel("Matern52", 2, 1.3)
+    kernel = (Part(Matern52, 1.3, np.full(2, 2.0)),)
     return Evidence(X, Y, weights, np.zeros(Y.shape[1]), kernel, positive_by_exp(noise))
 
 

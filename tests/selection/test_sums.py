@@ -36,7 +36,7 @@ def test_only_what_is_of_single_inputs_is_scanned_for_its_lengthscale() -> None:
     X = RNG.uniform(size=(60, 3))
     layers = singles(X, 30.0 * X[:, 0] ** 3 + X[:, 1])
     rows = np.arange(60)
-    for start in layers.initialisations("AdditiveMatern52", rows, ard=True):
+    for start in layers.initialisations("AdditiveMatern52", rows):
         joint, _, *others = start.kernel
         np.testing.assert_allclose(joint.lengthscales, np.full(3, np.sqrt(6.0)))
         assert len({float(part.lengthscales) for part in others}) == 1

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpflow_dwp import build_deep_wishart_process
+from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
-from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (40, 2))

@@ -15,14 +15,14 @@ from scipy.linalg import blas, lapack, solve_triangular
 from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.gaussian_process.conditionals import evidence_of_rows
+from gpflow_dwp.gaussian_process.covariances import assigned, covariances_of
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.named import MOST_NUGGET, is_noise_free
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.neighbours import Index
-from gpflow_dwp.selection.conditionals import evidence_of_rows
-from gpflow_dwp.selection.kernel_gradients import assigned, covariances_of
 
 __all__ = ["Evidence", "solve"]
 

@@ -1,10 +1,10 @@
-"""Kernels as functions of a vector of parameters, with the gradient of what is made of them."""
+"""Covariances by a vector of parameters, with the gradient of what is made of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,56 +13,25 @@ from gpflow.kernels import Kernel, Linear
 from gpflow.optimizers import Scipy
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.kernels import SeparableMatern52
-from gpflow_dwp.kernels.values import Part, Parts, is_of_one_input, parts_of, values_of
-from gpflow_dwp.selection.kernel_shapes import (
+from gpflow_dwp.gaussian_process.kernel_shapes import (
     LOG_LENGTHSCALE,
     LOG_VARIANCE,
     SHAPES,
     Blocks,
-    Flat,
+    Covariances,
     Gaps,
     SingleInputs,
 )
+from gpflow_dwp.kernels import SeparableMatern52
+from gpflow_dwp.kernels.values import Part, Parts, is_of_one_input, parts_of, values_of
 
-__all__ = ["CLOSED_FORMS", "Covariances", "assigned", "covariance", "covariances_of"]
+__all__ = ["CLOSED_FORMS", "assigned", "covariance", "covariances_of"]
 
 # Those whose covariances are of log lengthscales and log variances, without TensorFlow.
 CLOSED_FORMS = (*SHAPES, SeparableMatern52, Linear)
 
 # Of a part of a sum: it may be next to nothing.
 _LOG_VARIANCE_OF_PART = np.log([1e-8, 1e8])
-
-
-class Covariances(Protocol):
-    """Covariances of pairs of inputs, and the diagonal of those of the last input with itself.
-
-    :param lengthscales: Which entries of the vector are logarithms of lengthscales, [K].
-    """
-
-    lengthscales: npt.NDArray[np.bool_]
-
-    @property
-    def scanned(self) -> npt.NDArray[np.bool_]:
-        """Which lengthscales initial values are tried of: of a sum those of single inputs, [K]."""
-
-    def start(self) -> Array:
-        """The vector of the kernel's present values."""
-
-    def limits(self) -> Array:
-        """Lower and upper limit of each entry, [K, 2]."""
-
-    def values(self, vector: Array) -> Kernel | Parts:
-        """The kernel with the values of a vector: parts; without a closed form itself, assigned."""
-
-    def log_prior(self, vector: Array) -> tuple[float, Array]:
-        """The log density of a vector, up to a constant, and its gradient."""
-
-    def blocks(self, vector: Array) -> Blocks:
-        """The matrix of each pair of inputs, and the diagonal."""
-
-    def gradient(self, bars: Sequence[Array]) -> Array:
-        """That by the vector, from those by the last blocks."""
 
 
 def covariances_of(kernel: Kernel | Parts, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
@@ -104,7 +73,7 @@ def _of_part(part: Part, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
     return kinds.get(part.kind, _Stationary)(part, [_sliced(pair, columns) for pair in pairs])
 
 
-class _Stationary(Flat):
+class _Stationary(Covariances):
     """Of log lengthscales, one or one for each input, and of the log variance."""
 
     def __init__(self, part: Part, pairs: Sequence[tuple[Array, Array]]) -> None:
@@ -193,7 +162,7 @@ class _Separable(_Stationary):
         return np.append(by_lengthscale, by_variance)
 
 
-class _Linear(Flat):
+class _Linear(Covariances):
     """Of the log variance of a linear kernel."""
 
     def __init__(self, part: Part, pairs: Sequence[tuple[Array, Array]]) -> None:
@@ -221,7 +190,7 @@ class _Linear(Flat):
         return np.array([self._variance * sum(each)])
 
 
-class _Sum:
+class _Sum(Covariances):
     """Of the parts of a sum, one after the other; those of single inputs last and together."""
 
     def __init__(self, parts: Parts, pairs: Sequence[tuple[Array, Array]]) -> None:
@@ -246,7 +215,11 @@ class _Sum:
         self.lengthscales, of_single = np.concatenate(found), np.concatenate(of_one)
         self._centre = np.log(np.where(of_single, 2.0, math.sqrt(pairs[0][0].shape[-1])))
         self._deviation = np.where(of_single, 1.0, 2.0)
-        self.scanned = self.lengthscales & of_single if singles else self.lengthscales
+        self._scanned = self.lengthscales & of_single if singles else self.lengthscales
+
+    @property
+    def scanned(self) -> npt.NDArray[np.bool_]:
+        return self._scanned
 
     def start(self) -> Array:
         return np.concatenate([part.start() for part in self._parts])
@@ -278,7 +251,7 @@ class _Sum:
         return -0.5 * float(away @ away), -away / self._deviation
 
 
-class _Taped(Flat):
+class _Taped(Covariances):
     """Of the unconstrained values of any kernel's parameters."""
 
     def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:

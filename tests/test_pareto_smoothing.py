@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.evaluation.pareto_smoothing import pareto_smoothed, without_own_row
+from gpflow_dwp.pareto_smoothing import pareto_smoothed
 
 RNG = np.random.default_rng(0)
 
@@ -35,7 +35,7 @@ def test_a_row_is_predicted_as_if_draws_had_not_seen_it() -> None:
     N, S = len(y), 20_000
     draws = y.sum() / (N + 1) + RNG.standard_normal(S) / np.sqrt(N + 1)
     means = np.broadcast_to(draws[:, None, None], (S, N, 1)).copy()
-    found, k_hat = without_own_row(PredictiveDistribution(means, np.ones((S, N, 1))), y[:, None])
+    found, k_hat = PredictiveDistribution(means, np.ones((S, N, 1))).without_own_row(y[:, None])
     others = (y.sum() - y) / N
     expected = norm.logpdf(y, others, np.sqrt(1.0 + 1.0 / N))
     np.testing.assert_allclose(found.log_density(y[:, None])[:, 0], expected, atol=0.05)

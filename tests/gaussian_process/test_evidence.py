@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from gpflow_dwp.gaussian_process import Evidence
+from gpflow_dwp.gaussian_process.covariances import covariances_of
+from gpflow_dwp.kernels.values import Part, parts_of
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
-from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.neighbours import nearest_before
-from gpflow_dwp.selection.evidence import Evidence
-from gpflow_dwp.selection.kernel_gradients import covariances_of
-from gpflow_dwp.selection.starts import Start, initial_kernel
 
 RNG = np.random.default_rng(0)
 N, D, P = 25, 3, 2
@@ -45,7 +45,11 @@ def make(
         noise = WarpedStudentT.of(noise)
     noise = positive_by_exp(noise)
     precisions = PRECISIONS if likelihood == "student_t" else None
-    of_inputs = Start(kernel, initial_kernel(kernel, D, 1.3, ard=ard), noise).make_kernel()
+    [of_inputs] = make_kernels(kernel, 1, D, 2.4)
+    for part in parts_of(of_inputs):
+        part.variance.assign(1.3 * part.variance)
+        if not ard and hasattr(part, "lengthscales"):
+            part.lengthscales = gpflow.Parameter(2.4, transform=part.lengthscales.transform)
     steps = np.full(P, step)
     return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, inducing, neighbours)
 
@@ -153,7 +157,7 @@ def test_no_more_than_all_probability_is_gained_at_a_tie(likelihood: str) -> Non
         noise = WarpedGaussian(SinhArcsinh(scale=1e-9, tailweight=0.1), 1e-4)
     noise = positive_by_exp(noise)
     same = np.zeros((N, 1))
-    kernel = initial_kernel("SquaredExponential", D, 1e-4)
+    kernel = (Part(gpflow.kernels.SquaredExponential, 1e-4, np.full(D, 2.4)),)
     evidence = Evidence(X, same, np.ones(N), np.array([0.5]), kernel, noise)
     vector = evidence.start()
     # √12 / √(2π) / h is the most that the approximation of a cell's probability allows.

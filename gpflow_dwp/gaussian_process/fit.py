@@ -1,4 +1,4 @@
-"""Gaussian processes, fitted in seconds: what deeper models are held against, and start at."""
+"""Gaussian processes, fitted in seconds by L-BFGS."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.gaussian_process.covariances import covariance
+from gpflow_dwp.gaussian_process.evidence import Evidence
 from gpflow_dwp.kernels.values import Parts
 from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.neighbours import Index
-from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.evidence import Evidence
-from gpflow_dwp.selection.kernel_gradients import covariance
 from gpflow_dwp.validation import as_weighted
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
-# Nats in so many evaluations: with less a fit to many rows has ended.
-_LEAST_GAIN, _WINDOW = 0.1, 10
+# Nats in so many evaluations: with less a fit to more rows than these has ended.
+_LEAST_GAIN, _WINDOW, _FEW_ROWS = 0.1, 10, 250
 _NATS_OF_FAILURE = 100.0
 
 
@@ -126,7 +125,7 @@ def _maximise(evidence: Evidence, max_iterations: int) -> tuple[Array, list[floa
     best = evidence.start()
     best_value, _ = evidence(best)
     trace, seen = [best_value], [best_value]
-    window = _WINDOW if len(evidence.X) > policy.ROWS_FOR_STARTS else sys.maxsize
+    window = _WINDOW if len(evidence.X) > _FEW_ROWS else sys.maxsize
 
     def loss(vector: Array) -> tuple[float, Array]:
         nonlocal best, best_value

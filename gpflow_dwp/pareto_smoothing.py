@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 
-__all__ = ["MOST_K", "pareto_smoothed", "without_own_row"]
+__all__ = ["MOST_K", "pareto_smoothed"]
 
 # Above this k̂ weights cannot be relied on.
 MOST_K = 0.7
 _PRIOR_SCALE, _PRIOR_K, _PRIOR_COUNT = 3.0, 0.5, 10.0
-
-
-def without_own_row(
-    distribution: PredictiveDistribution, observed: Array
-) -> tuple[PredictiveDistribution, Array]:
-    r"""Weigh draws that each row has shaped itself as if it had not; and how far to rely on that.
-
-    Given draw s row n is predicted from the others, but the draws are of a posterior of all rows.
-    That without row n is this one by :math:`1 / p(y_n \mid G_s, y_{-n})`, which are weights once
-    they are smoothed (Vehtari et al., "Practical Bayesian model evaluation using leave-one-out
-    cross-validation and WAIC", 2017). Components are made of equal weight by systematic resampling.
-
-    :param distribution: Of S equally weighted draws.
-    :param observed: What was observed, [N, P].
-    :return: The distribution, and k̂ of each row, [N]: above ``MOST_K`` it cannot be relied on.
-    :raises ValueError: If components have weights of their own.
-    """
-    if distribution.weights is not None:
-        raise ValueError("distribution must have components of equal weights.")
-    densities = distribution.component_log_density(observed).sum(axis=-1)
-    log_weights, k_hat = pareto_smoothed(-densities)
-    totals = np.cumsum(np.exp(log_weights), axis=0)
-    levels = (np.arange(len(densities)) + 0.5) / len(densities)
-    chosen = [np.searchsorted(total, total[-1] * levels) for total in totals.T]
-    chosen = np.stack(chosen, axis=1)[..., None]
-    means, variances = (
-        np.take_along_axis(part, np.minimum(chosen, len(part) - 1), axis=0)
-        for part in (distribution.means, distribution.variances)
-    )
-    return dataclasses.replace(distribution, means=means, variances=variances), k_hat
 
 
 def pareto_smoothed(log_ratios: Array) -> tuple[Array, Array]:

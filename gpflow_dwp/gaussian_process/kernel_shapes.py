@@ -1,7 +1,8 @@
-"""Shapes of kernels with their slopes, and sums of kernels of single inputs."""
+"""Kernels as functions of a vector, their shapes with slopes, and sums over single inputs."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,7 +12,15 @@ from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.values import Part, Parts
 
-__all__ = ["LOG_LENGTHSCALE", "LOG_VARIANCE", "SHAPES", "Blocks", "Flat", "Gaps", "SingleInputs"]
+__all__ = [
+    "LOG_LENGTHSCALE",
+    "LOG_VARIANCE",
+    "SHAPES",
+    "Blocks",
+    "Covariances",
+    "Gaps",
+    "SingleInputs",
+]
 
 Shape = Callable[[Array], tuple[Array, Array]]
 Blocks = list[Array]
@@ -46,21 +55,41 @@ LOG_VARIANCE = np.log([1e-4, 1e8])
 _CHUNK = 1 << 13
 
 
-class Flat:
-    """Of a vector that all values are alike for, within its limits.
+class Covariances(abc.ABC):
+    """Covariances of pairs of inputs, and the diagonal of those of the last input with itself.
 
-    :param lengthscales: Which entries are logarithms of lengthscales, [K].
+    :ivar lengthscales: Which entries of the vector are logarithms of lengthscales, [K].
     """
 
     lengthscales: npt.NDArray[np.bool_]
 
     @property
     def scanned(self) -> npt.NDArray[np.bool_]:
-        """All lengthscales, [K]."""
+        """Which lengthscales initial values are tried of: of a sum those of single inputs, [K]."""
         return self.lengthscales
 
+    @abc.abstractmethod
+    def start(self) -> Array:
+        """The vector of the kernel's present values."""
+
+    @abc.abstractmethod
+    def limits(self) -> Array:
+        """Lower and upper limit of each entry, [K, 2]."""
+
+    @abc.abstractmethod
+    def values(self, vector: Array) -> Kernel | Parts:
+        """The kernel with the values of a vector: parts; without a closed form itself, assigned."""
+
+    @abc.abstractmethod
+    def blocks(self, vector: Array) -> Blocks:
+        """The matrix of each pair of inputs, and the diagonal."""
+
+    @abc.abstractmethod
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        """That by the vector, from those by the last blocks."""
+
     def log_prior(self, vector: Array) -> tuple[float, Array]:
-        """As :class:`~gpflow_dwp.selection.kernel_gradients.Covariances` has it."""
+        """The log density of a vector within its limits, up to a constant, and its gradient."""
         return 0.0, np.zeros_like(vector)
 
 
@@ -99,7 +128,7 @@ class Gaps:
         return bar[self._lower] + bar.T[self._lower], float(np.trace(bar))
 
 
-class SingleInputs(Flat):
+class SingleInputs(Covariances):
     """Of log lengthscales, then log variances, of kernels of one input each."""
 
     def __init__(self, parts: Sequence[Part], pairs: Sequence[tuple[Array, Array]]) -> None:
@@ -115,17 +144,14 @@ class SingleInputs(Flat):
             self._gaps.append(gaps)
 
     def start(self) -> Array:
-        """The vector of the present values."""
         values = [(float(part.lengthscales), part.variance) for part in self._parts]
         return np.log(values).T.ravel()
 
     def limits(self) -> Array:
-        """Lower and upper limit of each entry, [K, 2]."""
         size = len(self._parts)
         return np.array([LOG_LENGTHSCALE] * size + [LOG_VARIANCE] * size)
 
     def values(self, vector: Array) -> Parts:
-        """The parts with the values of a vector."""
         return tuple(
             part._replace(lengthscales=lengthscale.reshape(np.shape(part.lengthscales)), variance=v)
             for part, lengthscale, v in zip(
@@ -134,7 +160,6 @@ class SingleInputs(Flat):
         )
 
     def blocks(self, vector: Array) -> Blocks:
-        """The sum for each pair of inputs, and its diagonal."""
         lengthscales, self._variances = np.exp(vector).reshape(2, -1)
         self._shapes, blocks = [], []
         for gaps in self._gaps:
@@ -152,7 +177,6 @@ class SingleInputs(Flat):
         return [*blocks, np.full(self._num_rows, self._variances.sum())]
 
     def gradient(self, bars: Sequence[Array]) -> Array:
-        """That by the vector, from those by the last blocks."""
         *of_matrices, of_diagonal = bars
         found = np.zeros((2, len(self._parts)))
         found[1] = self._variances * np.sum(of_diagonal)
