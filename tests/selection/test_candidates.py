@@ -12,6 +12,8 @@ from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.layers import SkipLayer, WishartLayer
 from gpflow_dwp.selection import Candidate, select_model
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 LINE = np.linspace(-1.7, 1.7, 30)[:, None]
 JUMP = np.sign(LINE - 0.1) + 0.05 * np.random.default_rng(3).standard_normal((30, 1))
 DATA = LINE, (JUMP - JUMP.mean()) / JUMP.std()

@@ -32,18 +32,17 @@ def moved(model: DeepKernelProcess) -> DeepKernelProcess:
 
 
 @pytest.mark.parametrize(
-    ("build", "settings"),
+    ("build", "depth", "settings"),
     [
-        (build_deep_wishart_process, {"output": "regression", "likelihood": "student_t"}),
-        (build_deep_wishart_process, {"output": "pseudo_targets"}),
-        (build_deep_gaussian_process, {"mean_function": gpflow.functions.Constant()}),
-        (build_deep_gaussian_process, {"hidden_ard": True}),
-        (build_deep_inverse_wishart_process, {"kernel": "Matern52"}),
+        (build_deep_wishart_process, 1, {"output": "regression", "likelihood": "student_t"}),
+        (build_deep_wishart_process, 2, {"output": "pseudo_targets"}),
+        (build_deep_gaussian_process, 1, {"mean_function": gpflow.functions.Constant()}),
+        (build_deep_gaussian_process, 2, {"hidden_ard": True}),
+        (build_deep_inverse_wishart_process, 2, {"kernel": "Matern52"}),
     ],
 )
-@pytest.mark.parametrize("depth", [1, 2])
 def test_all_but_the_new_layer_is_taken_over(
-    build: Callable[..., DeepKernelProcess], settings: dict[str, Any], depth: int
+    build: Callable[..., DeepKernelProcess], depth: int, settings: dict[str, Any]
 ) -> None:
     """Catches parts that are forgotten, or taken from the layer beside."""
     shallower = moved(build(DATA, depth, num_inducing=6, seed=1, **settings))

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import select_model
 from gpflow_dwp.selection.depth import _Way
 from gpflow_dwp.selection.scores import RowScores
@@ -25,25 +26,24 @@ X = RNG.standard_normal((60, 2))
 SIGNAL = np.sin(2.0 * X[:, :1])
 NOISE = 0.1 * RNG.standard_normal((60, 1))
 SHORT: dict[str, Any] = {"num_steps": 60, "progress": False}
+OF_NOISE: dict[str, Any] = {**SHORT, "likelihood": "gaussian"}
 
 
 def standardised(Y: np.ndarray) -> np.ndarray:
     return (Y - Y.mean(axis=0)) / Y.std(axis=0)
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_single_layer_is_kept_where_depth_does_not_pay() -> None:
-    """Catches a deep model that is kept although it predicts no better, and kernels mixed up."""
+    """Catches a deep model that is kept although it predicts no better."""
     data = X, standardised(SIGNAL + NOISE)
-    selection = select_model(data, width=2, **SHORT)
+    selection = select_model(data, width=2, kernel="Matern52", **{**OF_NOISE, "num_steps": 12})
 
     deep = [each for each in selection.candidates if each.depth > 1]
     assert selection.best.depth == 1 and selection.best in selection.candidates
-    plain = [each for each in selection.candidates if each.depth == 1 and each.ard]
-    assert selection.best.kernel == max(plain[:3], key=lambda each: each.elbo).kernel
     assert selection.best.loo is not None and all(each.loo is not None for each in deep)
     assert "single layer" in selection.reason or "depth 1" in selection.reason
     model = selection.model
-    assert type(model.layers[0].kernel).__name__ == selection.best.kernel
     np.testing.assert_allclose(selection.best.elbo, model.elbo(data, seed=0), rtol=1e-2)
     error = model.predict_f(X)[0] - data[1]
     assert np.sqrt(np.mean(np.square(error))) < 0.3
@@ -54,10 +54,10 @@ def test_depth_is_chosen_for_a_jump() -> None:
     line = np.linspace(-1.0, 1.0, 30)[:, None]
     jump = np.sign(line - 0.1) + 0.05 * np.random.default_rng(3).standard_normal((30, 1))
     rows = standardised(line), standardised(jump)
-    given = {"kernel": "SquaredExponential", "progress": False}
-    selection = select_model(rows, width=1, num_steps=1_000, **given)
+    given = {"kernel": "SquaredExponential", "likelihood": "gaussian", "progress": False}
+    selection = select_model(rows, width=1, num_steps=300, **given)
 
-    assert (selection.best.depth, selection.best.likelihood) == (2, "gaussian")
+    assert selection.best.depth == 2
     single = max(each.loo.log_density for each in selection.candidates if each.depth == 1)
     assert selection.best.loo.log_density > single
     assert selection.reason.startswith("Depth 2 predicts each row from all others better")
@@ -78,8 +78,6 @@ def test_targets_are_warped_where_that_pays() -> None:
     far = np.full((1, 2), 50.0)
     mean, variance = selection.model.predict_y(far)
     assert np.isfinite(variance).all() and abs(float(mean[0, 0])) < 3.0 * np.ptp(skewed[1])
-    plain = select_model(skewed, depth=1, kernel="Matern52", likelihood="gaussian", **SHORT)
-    assert plain.best.likelihood == "gaussian"
 
 
 def test_a_warp_has_to_pay_in_rows_that_it_has_not_seen() -> None:
@@ -87,7 +85,8 @@ def test_a_warp_has_to_pay_in_rows_that_it_has_not_seen() -> None:
     points = qmc.Sobol(2, rng=0).random(512)
     swirl = np.sin(1.0 / (0.7 * points + 0.3).prod(1, keepdims=True))
     X, Y = standardised(points), standardised(swirl)
-    model = select_model((X[:100], Y[:100]), effort="quick", progress=False).model
+    given = {**SHORT, "kernel": "SquaredExponential", "effort": "quick"}
+    model = select_model((X[:100], Y[:100]), **given).model
     assert -np.mean(model.predict_log_density((X[100:], Y[100:]))) < 0.0
 
 
@@ -116,15 +115,14 @@ def test_tails_are_heavy_where_that_pays() -> None:
     outliers = np.where(np.arange(60)[:, None] % 12 == 0, 2.0, 0.0)
     outliers[::24] *= -1.0
     data = X, standardised(SIGNAL + NOISE + outliers)
-    chosen = select_model(data, depth=1, kernel="Matern52", **SHORT).best
-    assert chosen.likelihood.endswith("student_t")
-    selection = select_model(data, depth=1, kernel="Matern52", likelihood="student_t", **SHORT)
+    selection = select_model(data, depth=1, kernel="Matern52", **SHORT)
 
+    assert selection.best.likelihood.endswith("student_t")
     model = selection.model
     np.testing.assert_allclose(selection.best.elbo, model.elbo(data, seed=0), rtol=1e-2)
     precisions = model.output_layer.precisions.numpy()
     assert precisions[::12].max() < 0.2 < 0.6 < np.median(precisions)
-    gaussian = select_model(data, depth=1, kernel="Matern52", likelihood="gaussian", **SHORT).model
+    gaussian = select_model(data, depth=1, kernel="Matern52", **OF_NOISE).model
     errors = [
         np.mean(np.abs(each.predict_f(X)[0] - data[1])[outliers == 0.0])
         for each in (model, gaussian)
@@ -140,54 +138,46 @@ def test_heteroskedastic_noise_gains_where_there_is_such() -> None:
     x = np.linspace(-2.0, 2.0, 120)[:, None]
     noise = np.where(x > 0.0, 0.6, 0.04) * np.random.default_rng(1).standard_normal(x.shape)
     data = standardised(x), standardised(np.sin(2.0 * x) + noise)
-    longer = {**SHORT, "num_steps": 300, "kernel": "SquaredExponential", "depth": 1}
-    usual = select_model(data, likelihood="gaussian", **longer).best
-    selection = select_model(data, **longer)
+    given = {"num_steps": 200, "kernel": "SquaredExponential", "depth": 1, "progress": False}
+    selection = select_model(data, **given)
 
-    assert selection.best.elbo > usual.elbo + 10.0
-    assert selection.best.likelihood == "heteroskedastic"
-    assert selection.best in selection.candidates
-    assert len(selection.history.elbo) == 300
+    usual, *_, chosen = selection.candidates
+    assert chosen is selection.best and chosen.elbo > usual.elbo + 10.0
+    assert (usual.likelihood, chosen.likelihood) == ("gaussian", "heteroskedastic")
+    assert len(selection.history.elbo) == 200
     mean, variance = selection.model.predict_y(data[0])
     assert np.mean(variance[80:]) > 3.0 * np.mean(variance[:40])
     assert np.isfinite(mean).all()
 
 
 def test_few_rows_have_one_lengthscale() -> None:
-    """Catches lengthscales that fit the noise, and one where inputs differ."""
+    """Catches lengthscales that fit the noise, one where inputs differ, and kernels mixed up."""
     rng = np.random.default_rng(1)
     inputs = rng.standard_normal((40, 8))
     alike = np.sum(inputs, axis=1, keepdims=True) + rng.standard_normal((40, 1))
     choices = [
-        select_model((inputs, standardised(Y)), depth=1, likelihood="gaussian", **SHORT)
+        select_model((inputs, standardised(Y)), depth=1, **OF_NOISE)
         for Y in (alike, np.sin(2.0 * inputs[:, :1]) + 0.1 * alike)
     ]
     assert [choice.best.ard for choice in choices] == [False, True]
-    assert num_lengthscales(choices[0].model.layers[0].kernel) == 1
-
-
-def test_data_without_noise() -> None:
-    """Catches a noise that ends at its bound, where the next candidate's cannot start."""
-    line = np.linspace(0.0, 6.0, 30)[:, None]
-    data = standardised(line), np.sin(line)
-    given = {**SHORT, "kernel": "SquaredExponential", "likelihood": "student_t"}
-    model = select_model(data, depth=1, **given).model
-
-    assert np.max(np.abs(model.predict_y(standardised(line))[0] - np.sin(line))) < 0.01
+    kernels = [choice.model.layers[0].kernel for choice in choices]
+    assert [*map(kernel_name, kernels)] == [choice.best.kernel for choice in choices]
+    assert num_lengthscales(kernels[0]) == 1
 
 
 def test_the_bound_of_little_noise_is_the_models() -> None:
-    """Catches noise less than the jitter, which the process that is fitted lacks, and a trial that
-    fails and takes the models before it along."""
+    """Catches noise less than the jitter, which the process that is fitted lacks, one at its bound,
+    where the next trial cannot start, and a trial that takes the models before it along."""
     inputs = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 2))
     data = standardised(inputs), standardised(np.sum(inputs, axis=1, keepdims=True) ** 3)
-    selection = select_model(data, depth=1, **{**SHORT, "num_steps": 100})
+    selection = select_model(data, depth=1, kernel="SquaredExponential", **SHORT)
 
     np.testing.assert_allclose(selection.best.elbo, selection.model.elbo(data, seed=0), rtol=1e-6)
     mean, variance = selection.model.predict_y(data[0])
     assert np.max(np.abs(mean - data[1])) < 0.02 and np.max(variance) < 1e-3
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_depth_that_is_asked_for_is_trained() -> None:
     """Catches a deep model that does not start at the single layer, and explains all as noise.
 
@@ -195,18 +185,20 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
     """
     inputs, targets = make_regression(200, 10, n_informative=1, noise=20.0, random_state=42)
     data = standardised(inputs), standardised(targets[:, None])
-    selection = select_model(data, depth=2, kernel="Matern32", num_inducing=20, **SHORT)
+    short = {"likelihood": "gaussian", "num_steps": 8, "progress": False}
+    selection = select_model(data, depth=2, kernel="Matern32", num_inducing=20, **short)
 
     assert (selection.best.depth, selection.best.kernel) == (2, "Matern32")
     assert selection.model.inducing_variable.num_inducing == 20
-    assert 8 <= len(selection.history.elbo) <= 60
+    assert len(selection.history.elbo) == 8
     assert np.mean(np.square(selection.model.predict_f(data[0])[0] - data[1])) < 0.25
 
 
+@pytest.mark.usefixtures("eager")
 def test_outputs_have_noises_of_their_own() -> None:
     noisy = SIGNAL + 5.0 * NOISE
     data = X, standardised(np.hstack([SIGNAL + 0.1 * NOISE, noisy]))
-    settings = {**SHORT, "likelihood": "gaussian", "kernel": "Matern52"}
+    settings = {**OF_NOISE, "num_steps": 12, "kernel": "Matern52"}
     model = select_model(data, depth=1, **settings).model
 
     assert isinstance(model.output_layer, RegressionGPLayer)
@@ -214,16 +206,14 @@ def test_outputs_have_noises_of_their_own() -> None:
     assert first < second
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_outputs_of_different_inputs_have_kernels_of_their_own(missing: bool) -> None:
+def test_outputs_of_different_inputs_have_kernels_of_their_own() -> None:
     """Catches one kernel for outputs of different inputs: errors are six to ten times as large."""
     rng = np.random.default_rng(10)
     points = rng.uniform(-1.7, 1.7, (100, 3))
     truth = np.stack([np.sin(4.0 * points[:, 0]), points[:, 1] ** 2, points[:, 2]], axis=1)
     seen = truth[:60] + 0.05 * rng.standard_normal((60, 3))
-    if missing:
-        seen[:20, 0] = seen[20:30, 2] = np.nan
-    settings = {**SHORT, "likelihood": "gaussian", "kernel": "SquaredExponential"}
+    seen[:20, 0] = seen[20:30, 2] = np.nan
+    settings = {**OF_NOISE, "kernel": "SquaredExponential"}
     selection = select_model((points[:60], seen), effort="quick", **settings)
 
     assert (selection.best.kernel, selection.best.ard) == ("SeparateIndependent", True)
@@ -241,7 +231,7 @@ def test_outputs_that_are_alike_share_a_kernel() -> None:
     kernel = gpflow.kernels.SquaredExponential(lengthscales=[0.7, 1.5])
     root = np.linalg.cholesky(kernel(points) + 1e-2 * np.eye(25))
     data = points, standardised(root @ rng.standard_normal((25, 4)))
-    settings = {**SHORT, "likelihood": "gaussian", "kernel": "SquaredExponential"}
+    settings = {**OF_NOISE, "kernel": "SquaredExponential"}
     selection = select_model(data, effort="quick", **settings)
     tried = [each.kernel for each in selection.candidates]
     assert "SeparateIndependent" in tried and selection.best.kernel == "SquaredExponential"
@@ -278,13 +268,14 @@ def test_what_is_refused(settings: dict[str, Any], message: str) -> None:
         select_model((X, SIGNAL), **settings)
 
 
+@pytest.mark.usefixtures("eager")
 def test_rows_of_no_weight_are_not_learned_from() -> None:
     """Catches weights that are lost on the way to one of the models that are tried."""
     spoilt = standardised(SIGNAL + NOISE)
     weights = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
     data = X, np.where(weights[:, None] > 0.0, spoilt, -spoilt), weights
     for depth, width in ((1, None), (2, 2)):
-        settings = {**SHORT, "likelihood": "gaussian", "kernel": "Matern52"}
+        settings = {**OF_NOISE, "num_steps": 12, "kernel": "Matern52"}
         model = select_model(data, depth=depth, width=width, **settings).model
         error = (model.predict_f(X)[0] - spoilt).numpy()
         assert np.sqrt(np.mean(np.square(error))) < 0.5
@@ -297,7 +288,7 @@ def test_rows_that_count_more_than_once_do_not_prove_that_there_is_no_noise() ->
     weights = np.where(np.arange(40) < 5, 3.0, 1.0)
     repeated = np.repeat(np.arange(40), weights.astype(int))
     weighted, copied = (
-        select_model(data, effort="quick", likelihood="gaussian", **SHORT).model
+        select_model(data, effort="quick", **OF_NOISE).model
         for data in ((inputs, noise, weights), (inputs[repeated], noise[repeated]))
     )
     assert weighted.likelihood.variance.numpy() > 0.3
