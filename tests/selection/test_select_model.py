@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
-from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import select_model
 from gpflow_dwp.selection.depth import _Way
 from gpflow_dwp.selection.scores import RowScores
@@ -151,7 +150,7 @@ def test_heteroskedastic_noise_gains_where_there_is_such() -> None:
 
 
 def test_few_rows_have_one_lengthscale() -> None:
-    """Catches lengthscales that fit the noise, one where inputs differ, and kernels mixed up."""
+    """Catches lengthscales that fit the noise, and one where inputs differ."""
     rng = np.random.default_rng(1)
     inputs = rng.standard_normal((40, 8))
     alike = np.sum(inputs, axis=1, keepdims=True) + rng.standard_normal((40, 1))
@@ -160,9 +159,7 @@ def test_few_rows_have_one_lengthscale() -> None:
         for Y in (alike, np.sin(2.0 * inputs[:, :1]) + 0.1 * alike)
     ]
     assert [choice.best.ard for choice in choices] == [False, True]
-    kernels = [choice.model.layers[0].kernel for choice in choices]
-    assert [*map(kernel_name, kernels)] == [choice.best.kernel for choice in choices]
-    assert num_lengthscales(kernels[0]) == 1
+    assert num_lengthscales(choices[0].model.layers[0].kernel) == 1
 
 
 def test_the_bound_of_little_noise_is_the_models() -> None:
