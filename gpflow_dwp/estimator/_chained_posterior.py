@@ -15,13 +15,13 @@ from scipy.stats import norm, qmc
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
 from gpflow_dwp.layers.propagation import InducingPath
+from gpflow_dwp.likelihoods.observed import sample_observations
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg.factorisation import Factorised
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import mixture_moments, predictive_moments
-from gpflow_dwp.models.sampled_observations import sample_observations
 from gpflow_dwp.random import as_seed
 
 __all__ = ["ChainedPosterior", "Field", "Link"]

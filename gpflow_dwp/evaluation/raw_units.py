@@ -14,9 +14,10 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.likelihoods import NormalMixture
+from gpflow_dwp.likelihoods.observed import accepted_observations
 from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.data_checks import accepted_observations, count_columns
+from gpflow_dwp.models.data_checks import count_columns
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.validation import check_instance

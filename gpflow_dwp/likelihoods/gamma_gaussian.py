@@ -11,11 +11,14 @@ from gpflow import Parameter, default_float
 from gpflow.likelihoods import ScalarLikelihood
 from gpflow.utilities import positive
 
+from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods.normal_mixture import (
     NormalMixture,
     gamma_nodes,
     student_log_density,
 )
+from gpflow_dwp.likelihoods.observed import Observed, draw_gamma
+from gpflow_dwp.random import normal, split_seed
 from gpflow_dwp.validation import check_not_negative, check_positive
 
 __all__ = ["GammaGaussian", "GammaPrecision", "HasDivergence", "gamma_kl"]
@@ -160,3 +163,14 @@ class GammaGaussian(NormalMixture, ScalarLikelihood):
         """The log density of columns of which the sum of squared residuals is given."""
         df = 2.0 * tf.convert_to_tensor(self.precision.concentration)
         return student_log_density(df, 1.0 / self.precision.mean, squares, num_columns)
+
+
+class _Observed(Observed, of=[GammaGaussian]):
+    by_entry = False  # the posterior has no density at one precision
+
+    def sample(self, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+        normal_seed, gamma_seed = split_seed(seed, 2)
+        posterior = self.likelihood.precision
+        shape = tf.fill([tf.shape(F)[0], 1], tf.cast(posterior.concentration, F.dtype))
+        precision = draw_gamma(shape, gamma_seed) / tf.cast(posterior.rate, F.dtype)
+        return F + normal(tf.shape(F), normal_seed, F.dtype) / tf.sqrt(precision)

@@ -11,7 +11,9 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import MeanAndVariance, TensorType
 from scipy.special import log_softmax
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods.normal_mixture import NormalMixture
+from gpflow_dwp.likelihoods.observed import ObservedGaussian
 from gpflow_dwp.likelihoods.sinh_arcsinh import by_column
 from gpflow_dwp.validation import check_integers
 
@@ -124,3 +126,8 @@ class HeteroskedasticGaussian(NormalMixture):
         )
         (mean, h), (variance, of_h) = (tf.split(moment, 2, axis=-1) for moment in (Fmu, Fvar))
         return mean, variance, tf.math.log(scale) + amplitude * h, tf.square(amplitude) * of_h
+
+
+class _Observed(ObservedGaussian, of=[HeteroskedasticGaussian]):
+    def functions(self, Y: Array) -> Array:
+        return np.hstack([Y, np.zeros_like(Y)])

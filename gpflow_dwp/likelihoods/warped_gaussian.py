@@ -11,9 +11,19 @@ from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.quadrature.gauss_hermite import gh_points_and_weights
 from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
+from gpflow_dwp.base import Array, Seed
+from gpflow_dwp.likelihoods.observed import ObservedGaussian
+from gpflow_dwp.random import normal
 from gpflow_dwp.validation import check_instance, is_known
 
-__all__ = ["QUADRATURE_POINTS", "Warp", "WarpedGaussian", "unwarped_moments", "warp_of"]
+__all__ = [
+    "QUADRATURE_POINTS",
+    "ObservedWarp",
+    "Warp",
+    "WarpedGaussian",
+    "unwarped_moments",
+    "warp_of",
+]
 
 QUADRATURE_POINTS = 32
 
@@ -100,6 +110,17 @@ class WarpedGaussian(Gaussian):
     @inherit_check_shapes
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
+
+
+class ObservedWarp(ObservedGaussian, of=[WarpedGaussian]):
+    """Noise around a function of the observations."""
+
+    def functions(self, Y: Array) -> Array:
+        return self.likelihood.warp.forward(tf.constant(Y)).numpy()
+
+    def sample(self, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+        scale = tf.sqrt(self.likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1])
+        return self.likelihood.warp.inverse(F + scale * normal(tf.shape(F), seed, F.dtype))
 
 
 @check_shapes(

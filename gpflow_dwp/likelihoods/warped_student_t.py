@@ -13,13 +13,20 @@ from gpflow.likelihoods import Gaussian
 from gpflow.utilities import positive
 from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
+from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods.normal_mixture import (
     NormalMixture,
     gamma_nodes,
     student_log_density,
 )
+from gpflow_dwp.likelihoods.observed import draw_student
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
-from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian, unwarped_moments
+from gpflow_dwp.likelihoods.warped_gaussian import (
+    ObservedWarp,
+    Warp,
+    WarpedGaussian,
+    unwarped_moments,
+)
 from gpflow_dwp.validation import as_real_array
 
 __all__ = ["WarpedStudentT"]
@@ -135,3 +142,11 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
         squares = tf.square(self.warp.forward(Y) - Fmu) + Fvar
         df, noise = tf.cast(self.df, Fmu.dtype), self._scale_squared(X, Fmu)
         return student_log_density(df, noise, squares) + self.warp.log_derivative(Y)
+
+
+class _Observed(ObservedWarp, of=[WarpedStudentT]):
+    def sample(self, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+        df = tf.cast(self.likelihood.df, F.dtype)
+        scale = tf.sqrt(self.likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1])
+        noise = scale * tf.sqrt((df - 2.0) / df) * draw_student(F, df, seed)
+        return self.likelihood.warp.inverse(F + noise)

@@ -1,12 +1,12 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
+from gpflow_dwp.likelihoods.observed import AcceptedObservations
 from gpflow_dwp.models.architecture import Architecture
 from gpflow_dwp.models.builders import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
-from gpflow_dwp.models.data_checks import AcceptedObservations
 from gpflow_dwp.models.deep_kernel_process import (
     DeepGaussianProcess,
     DeepInverseWishartProcess,

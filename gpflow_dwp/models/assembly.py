@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import gpflow
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
@@ -26,13 +25,13 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
 )
 from gpflow_dwp.layers.global_inducing import as_inducing_points
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.likelihoods.named import likelihood_by_name
+from gpflow_dwp.likelihoods.observed import observed
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
-from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models.architecture import Architecture, OutputPosterior
-from gpflow_dwp.models.data_checks import check_mean_function, check_observations, count_functions
+from gpflow_dwp.models.data_checks import check_mean_function, check_observations
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.random import as_generator
@@ -50,8 +49,6 @@ __all__ = [
     "NOISE_VARIANCE",
     "assemble",
     "initial_inducing",
-    "initial_precision",
-    "initial_pseudo_targets",
     "suitable_output",
 ]
 
@@ -116,7 +113,7 @@ def assemble(
     output_layer: OutputLayer
     if output != "pseudo_targets":
         of_rows: dict[str, Any] = {
-            "noise_variance": 1.0 / initial_precision(likelihood),
+            "noise_variance": 1.0 / observed(likelihood).precision(),
             "weights": weights,
             "precisions": np.ones(len(X)) if isinstance(likelihood, WarpedStudentT) else None,
             "mean_function": mean_function,
@@ -128,7 +125,7 @@ def assemble(
         if isinstance(likelihood, RowMeansGaussian):
             gpflow.set_trainable(output_layer.noise_variance, not likelihood.is_known)
     else:
-        pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
+        pseudo_targets = observed(likelihood).functions(pseudo_observations)
         output_layer = _learned_output_layer(
             output_kernel, likelihood, Z, pseudo_targets, mean_function
         )
@@ -182,7 +179,7 @@ def _learned_output_layer(
         kernel,
         values.shape[1],
         pseudo_targets=pseudo_targets,
-        precision=initial_precision(likelihood),
+        precision=observed(likelihood).precision(),
         mean_function=mean_function,
     )
 
@@ -201,9 +198,6 @@ def _against_regression(
     if np.isnan(Y).any() and not isinstance(kernels[-1], SeparateIndependent):
         return "where observations are missing and outputs share a kernel"
     return ""
-
-
-_WITH_SCALE = (gpflow.likelihoods.Gaussian, gpflow.likelihoods.StudentT, HeteroskedasticGaussian)
 
 
 def initial_inducing(
@@ -232,47 +226,6 @@ def initial_inducing(
         centres, _ = kmeans2(X[distinct], num_inducing, minit="++", seed=rng)
         return centres, _nearest(centres, X, Y)
     raise ValueError(f"inducing must be subset, kmeans or a matrix, got {inducing!r}.")
-
-
-def initial_precision(likelihood: Likelihood) -> float:
-    """Start pseudo-targets as precise as the observations that they are taken from.
-
-    With Gaussian noise that is exact for a single layer with inducing points on the data. From
-    e⁻⁴, the published code's start, Adam needs thousands of steps to get there, and the bound of a
-    short run is far lower. Where pseudo-targets are guesses, or the noise is a function, e⁻⁴ it is.
-    """
-    if isinstance(likelihood, _WITH_SCALE):
-        scale, variance = likelihood.scale, getattr(likelihood, "variance", None)
-        if isinstance(scale, gpflow.Parameter):
-            return float(np.mean(scale.numpy() ** -2))
-        if isinstance(variance, gpflow.Parameter):
-            return float(np.mean(1.0 / variance.numpy()))
-    if isinstance(likelihood, gpflow.likelihoods.SwitchedLikelihood):
-        return float(np.mean([initial_precision(each) for each in likelihood.likelihoods]))
-    return float(np.exp(-4.0))
-
-
-def initial_pseudo_targets(likelihood: Likelihood, observations: Array) -> Array:
-    """Put observations on the scale of the latent functions, where that scale is known."""
-    warp = warp_of(likelihood)
-    if warp is not None:
-        return warp.forward(tf.constant(observations)).numpy()
-    lik = gpflow.likelihoods
-    if isinstance(likelihood, lik.Gaussian | lik.StudentT):
-        return observations
-    if isinstance(likelihood, HeteroskedasticGaussian):
-        return np.hstack([observations, np.zeros_like(observations)])
-    if isinstance(likelihood, lik.Bernoulli):
-        return 2.0 * observations - 1.0
-    if isinstance(likelihood, lik.Softmax | lik.MultiClass):
-        classes = np.arange(likelihood.latent_dim or 1)
-        return 2.0 * (observations == classes) - 1.0
-    if isinstance(likelihood, lik.SwitchedLikelihood):
-        values, index = observations[:, :-1], observations[:, -1:]
-        parts = [initial_pseudo_targets(each, values) for each in likelihood.likelihoods]
-        return np.select([index == number for number in range(len(parts))], parts)
-    num_functions = count_functions(likelihood, observations.shape[1])
-    return np.zeros((len(observations), num_functions))
 
 
 def _nearest(points: Array, X: Array, Y: Array) -> Array:

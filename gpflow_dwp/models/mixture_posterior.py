@@ -19,6 +19,7 @@ from gpflow.utilities import assert_params_false
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods import NormalMixture
+from gpflow_dwp.likelihoods.observed import sample_observations
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.data_checks import check_data, check_inputs
@@ -28,7 +29,6 @@ from gpflow_dwp.models.predictive import (
     predictive_moments,
     warped_moments,
 )
-from gpflow_dwp.models.sampled_observations import sample_observations
 from gpflow_dwp.random import fold_in, normal
 from gpflow_dwp.validation import as_weighted, check_memory
 

@@ -13,7 +13,7 @@ from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed, sizes
 from gpflow_dwp.likelihoods import NormalMixture
-from gpflow_dwp.models.data_checks import observes_entries
+from gpflow_dwp.likelihoods.observed import observed
 from gpflow_dwp.random import TargetNoise
 
 __all__ = [
@@ -227,14 +227,14 @@ def _of_observed(
     # In place of a missing observation the method gets y = 1 at f = 0, without variance, for which
     # it returns log p(y | f): that is taken off again.
     missing = tf.math.is_nan(tf.cast(Y, mean.dtype))
-    observed = tf.where(missing, tf.ones_like(Y), Y)
-    if not observes_entries(likelihood):
+    filled = tf.where(missing, tf.ones_like(Y), Y)
+    if not observed(likelihood).by_entry:
         # TensorFlow's cross entropy takes labels as integers only.
-        labels = tf.cast(observed, tf.int32) if isinstance(likelihood, Softmax) else observed
+        labels = tf.cast(filled, tf.int32) if isinstance(likelihood, Softmax) else filled
         values = method(X, mean, variance, labels)
         return tf.where(tf.reduce_any(missing, axis=-1), tf.zeros_like(values), values)
     mean, variance = (tf.where(missing, tf.zeros_like(part), part) for part in (mean, variance))
-    added = likelihood._scalar_log_prob(X, mean, observed)
+    added = likelihood._scalar_log_prob(X, mean, filled)
     # Without keepdims the gradient puts a shape together on a GPU, which the host waits for.
     added = tf.reduce_sum(tf.where(missing, added, tf.zeros_like(added)), axis=-1, keepdims=True)
-    return method(X, mean, variance, observed) - tf.squeeze(added, axis=-1)
+    return method(X, mean, variance, filled) - tf.squeeze(added, axis=-1)

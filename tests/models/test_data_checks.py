@@ -18,9 +18,10 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import fit
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.likelihoods.observed import accepted_observations
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import AcceptedObservations
-from gpflow_dwp.models.data_checks import accepted_observations, check_data, check_observations
+from gpflow_dwp.models.data_checks import check_data, check_observations
 
 X, Y = toy_data()
 WITH_INF = np.where(np.arange(12)[:, None] == 7, np.inf, Y)

@@ -15,7 +15,7 @@ from model_reference import tiny_model, toy_data
 from scipy import stats
 
 from gpflow_dwp.likelihoods import GammaGaussian
-from gpflow_dwp.models.sampled_observations import sample_observations
+from gpflow_dwp.likelihoods.observed import sample_observations
 from gpflow_dwp.random import as_seed
 
 S = 20_000
