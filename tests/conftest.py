@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import os
 import sys
 import typing
@@ -11,6 +12,7 @@ import typing
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read when TensorFlow is imported
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is imported; not every run has matplotlib
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from check_shapes import ShapeCheckingState, set_enable_check_shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 
-WITH_SHAPES = {"distributions", "kernels", "layers", "likelihoods"}
+WITH_SHAPES = {"distributions", "kernels", "likelihoods"}
 WITH_SHAPES |= {"test_linalg", "test_objectives", "test_random"}
 WITH_SHAPES |= {"test_deep_kernel_process", "test_function_draws", "test_predictive"}
 WITH_SHAPES |= {"test_variational"}
@@ -59,7 +61,7 @@ LONGEST = ("test_distribution", "test_export")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest; skip what is marked slow, unless it is asked for."""
+    """Begin with what takes longest; skip what is slow, and most of matrices, if not asked for."""
     items.sort(key=lambda item: item.path.stem not in LONGEST)
     if config.getoption("--runslow"):
         return
@@ -67,6 +69,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(skip)
+    left_out = off_diagonal(items)
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [item for item in items if item not in left_out]
+
+
+def off_diagonal(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Cases of matrices but as few as have each value of each of their parameters."""
+    tests, left_out = defaultdict[str, list[pytest.Item]](list), set[pytest.Item]()
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        sizes = [len([*mark.args[1]]) for mark in cases[0].iter_markers("parametrize")]
+        if len(sizes) > 1 and len(cases) == math.prod(sizes):
+            places = ([number % size for size in sizes] for number in range(max(sizes)))
+            kept = {int(np.ravel_multi_index(place, sizes)) for place in places}
+            left_out |= {case for number, case in enumerate(cases) if number not in kept}
+    return left_out
 
 
 @pytest.fixture(autouse=True)
