@@ -182,7 +182,10 @@ CASES = {
     "save_model": Case(lambda: save_tiny(1.0), lambda: save_tiny(2.0), read_saved),
     "fit(checkpoint_directory)": Case(half_trained, train, lambda: NOTHING),
 }
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+SEVERAL_TRAININGS = "fit --out", "fit --resume"
+"""In short runs `tests/cli/test_runs.py` has each state of a folder, without a training."""
 
 
 def names_in(folder: Path) -> set[str]:
@@ -198,7 +201,13 @@ def is_old_or_new(found: Outcome, before: Outcome, after: Outcome) -> bool:
     return found[:2] in (before[:2], after[:2])
 
 
-@every_case
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[pytest.mark.slow] * (name in SEVERAL_TRAININGS))
+        for name, case in CASES.items()
+    ],
+)
 @pytest.mark.usefixtures("quick")
 def test_a_process_that_ends_anywhere_loses_nothing(case: Case, here: Path, some: Any) -> None:
     wrong, first = [], list[Outcome]()
@@ -224,12 +233,13 @@ def test_a_process_that_ends_anywhere_loses_nothing(case: Case, here: Path, some
     assert not wrong, "\n".join(wrong)
 
 
-@every_case
+@pytest.mark.parametrize("name", ["predict --out", "save_model"])
 @pytest.mark.usefixtures("quick")
 def test_a_full_disk_is_told_in_one_line_and_loses_nothing(
-    case: Case, here: Path, some: Any
+    name: str, here: Path, some: Any
 ) -> None:
     """From one operation on, nothing can be made; once there is room, the same command works."""
+    case = CASES[name]
     case.prepare()
     tree, before, events = read_tree(here), case.read(), list[str]()
     with before_operations(lambda event, _: events.append(event)):
