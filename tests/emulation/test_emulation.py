@@ -93,11 +93,10 @@ def deep() -> DeepWishartProcess:
     return build_deep_wishart_process((X, ridge(X)[:, None]), depth=2, width=3)
 
 
-@pytest.mark.parametrize("simulator", [hill, ridge, product])
-def test_leave_one_out_is_that_of_refitting(simulator: object) -> None:
+def test_leave_one_out_is_that_of_refitting() -> None:
     """Catches another row's prediction, and units of the model in place of raw ones."""
     X = design(SQUARE, 30)
-    y = simulator(X)
+    y = ridge(X)
     y = y + 0.05 * y.std() * np.random.default_rng(0).standard_normal(30)
     fitted = single_layer(X, y, likelihood="gaussian")
     found = emulation.leave_one_out(fitted)
@@ -270,8 +269,8 @@ def test_a_loop_meets_each_run_it_is_told() -> None:
     """Catches runs that are lost, and a refit that forgets what there was."""
     X = design(SQUARE, 12)
     fitted = single_layer(X, ridge(X))
-    for _ in range(3):
-        new = emulation.suggest(fitted, SQUARE, 4, candidates=64)
+    for _ in range(2):
+        new = emulation.suggest(fitted, SQUARE, 6, candidates=64)
         fitted.tell(new, ridge(new))
     assert fitted.model_.num_data == 24
     assert np.abs(fitted.predict(X) - ridge(X)).max() < 0.03
@@ -323,9 +322,10 @@ def test_the_better_of_two_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
         return float(len(compared) in (1, 4))
 
     monkeypatch.setattr(_further_runs, "_log_density", log_density)
+    monkeypatch.setattr(_further_runs, "_TIMES_ANEW", 1)
     X = design(SQUARE, 8)
-    given = {"kernel": "SquaredExponential", "likelihood": "gaussian"}
-    fitted = DeepWishartRegressor(depth=2, width=2, num_steps=2, **given)
+    given = {"kernel": "SquaredExponential", "likelihood": "gaussian", "num_inducing": 4}
+    fitted = DeepWishartRegressor(depth=2, width=2, num_steps=2, num_samples=1, **given)
     fitted.fit(X, ridge(X))
     for number, kept in enumerate((0, 3), start=1):
         fitted.tell([[0.5, 1.0]], [1.0], num_steps=1)
@@ -361,17 +361,16 @@ def test_implausibility(emulator: DeepWishartRegressor) -> None:
 def test_several_outputs_share_a_model() -> None:
     """Catches an axis of outputs that is lost, or mixed with that of inputs, and a constant."""
     X = design(SQUARE, 25)
-    y = np.stack([hill(X), ridge(X), X[:, 0]], axis=1)
-    fitted = single_layer(X, y)
+    y = np.stack([hill(X), np.full(25, 7.0), X[:, 0]], axis=1)
+    with pytest.warns(TargetWarning, match="1 of 3 targets are constant"):
+        fitted = single_layer(X, y)
     x = X[:4]
-    with pytest.warns(TargetWarning, match="1 of 4 targets are constant"):
-        more = single_layer(X, np.insert(y, 1, 7.0, axis=1))
-    moments = zip(more.predict(x, return_std=True), fitted.predict(x, return_std=True), strict=True)
-    for (of_more, of_fitted), fixed in zip(moments, (7.0, 0.0), strict=True):
-        np.testing.assert_allclose(of_more, np.insert(of_fitted, 1, fixed, axis=1))
-    assert emulation.implausibility(more, x, [5.0, 7.1, 0.0, 0.0]).min() > 1e100
+    mean, std = fitted.predict(x, return_std=True)
+    np.testing.assert_allclose(mean, y[:4], atol=0.05)
+    assert (std[:, 1] == 0.0).all() and (std[:, ::2] > 0.0).all()
+    assert emulation.implausibility(fitted, x, [5.0, 7.1, 0.0]).min() > 1e100
     with pytest.raises(ValueError, match="column 2"):
-        more.tell(x, np.zeros((4, 4)))
+        fitted.tell(x, np.zeros((4, 3)))
     assert emulation.leave_one_out(fitted).mean.shape == (25, 3)
     assert emulation.gradient(fitted, x)[0].shape == (4, 2, 3)
     found = emulation.sobol_indices(fitted, SQUARE, num_points=512, num_functions=8)
@@ -379,9 +378,9 @@ def test_several_outputs_share_a_model() -> None:
     np.testing.assert_allclose(found.first[:, 2], [1.0, 0.0], atol=0.05)
     effects = emulation.main_effects(fitted, SQUARE, resolution=5, num_functions=8)
     assert effects.mean.shape == (2, 5, 3)
-    mean, std = fitted.predict(x, return_std=True)
-    worst = np.max(np.abs(np.array([1.0, 0.5, 0.2]) - mean) / std, axis=1)
-    np.testing.assert_allclose(emulation.implausibility(fitted, x, [1.0, 0.5, 0.2]), worst)
+    errors = np.abs(np.array([1.0, 7.0, 0.2]) - mean)
+    worst = np.max(errors[:, ::2] / std[:, ::2], axis=1)
+    np.testing.assert_allclose(emulation.implausibility(fitted, x, [1.0, 7.0, 0.2]), worst)
     with pytest.raises(ValueError, match="observation must be 3"):
         emulation.implausibility(fitted, x, [1.0, 2.0])
 

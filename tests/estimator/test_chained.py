@@ -17,7 +17,7 @@ from gpflow_dwp.estimator import ChainedEmulator, DeepWishartRegressor
 
 pytestmark = pytest.mark.usefixtures("eager")
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 MIXTURE = gpflow.kernels.LinearCoregionalization(
     [gpflow.kernels.SquaredExponential()], W=np.ones((2, 1))
@@ -56,9 +56,9 @@ def passed_on(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and deviation of what gets normals of the first, by quadrature under each draw."""
     mean, variance = under_draws(first, x)
-    inputs = mean + NODES[:, None, None] * np.sqrt(variance)  # [40, 20, N]
+    inputs = mean + NODES[:, None, None] * np.sqrt(variance)  # [20 nodes, 20 draws, N]
     found, spread = (
-        np.einsum("sksn->ksn", part.reshape(20, 40, 20, -1)) for part in predict(inputs.ravel())
+        np.einsum("sksn->ksn", part.reshape(20, 20, 20, -1)) for part in predict(inputs.ravel())
     )
     total = np.einsum("k,ksn->n", WEIGHTS, found) / 20
     second = np.einsum("k,ksn->n", WEIGHTS, spread + found**2) / 20
@@ -146,7 +146,7 @@ def without(chain: ChainedEmulator, x: float, kept: np.ndarray) -> tuple[float, 
     for each, added in zip(others, (0.0, nodes), strict=True):
         units, noise = each.output_standardiser_, each.model_.likelihood.variance.numpy()
         kernel, to_model = each.model_.output_layer.kernel, each.input_standardiser_.transform
-        at, X = to_model(np.column_stack([np.full(40, x), nodes])), to_model(each._rows[0][kept])
+        at, X = to_model(np.column_stack([np.full(20, x), nodes])), to_model(each._rows[0][kept])
         C, A = kernel(X, at).numpy(), kernel(X).numpy() + noise * np.eye(len(X))
         found = C.T @ np.linalg.solve(A, units.transform(each._rows[1][kept]))
         found = added + units.inverse_transform(found)[:, 0]
@@ -162,7 +162,7 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways() -> None:
 
     And a run that is left out of one of both emulators alone.
     """
-    X, few, x = design(9, 1), design(5, 1, seed=11), design(40, 1, seed=12)
+    X, few, x = design(9, 1), design(5, 1, seed=11), design(12, 1, seed=12)
     runs = [(X, coarse(X)), (few, fine(few))]
     chain = ChainedEmulator.coarse_to_fine(runs, one_layer())
     first, direct, relative = chain.links
@@ -215,7 +215,8 @@ def test_a_field_is_its_components_and_what_they_leave(tmp_path: Path) -> None:
     Z = (Y[:, varies] - center) / scale
     patterns = np.linalg.eigh(Z.T @ Z)[1][:, :-3:-1].T
     left = np.sum((Z - Z @ patterns.T @ patterns) ** 2, axis=0) / (12 - 1 - 2)
-    mean, std = one_layer().fit(X, Z @ patterns.T).predict(x, return_std=True)
+    of_components = one_layer().fit(X, Z @ patterns.T)
+    mean, std = of_components.predict(x, return_std=True)
     found = chain.predict(x, return_std=True)
     np.testing.assert_allclose(found[0][:, varies], center + scale * (mean @ patterns), atol=1e-3)
     expected = scale * np.sqrt(std**2 @ patterns**2 + left)
@@ -227,7 +228,7 @@ def test_a_field_is_its_components_and_what_they_leave(tmp_path: Path) -> None:
     np.testing.assert_allclose(drawn.std(axis=2)[:, varies], expected, rtol=0.4)
     assert np.isfinite(chain.predict_log_density(X[:2], Y[:2])).all()
     left_out = emulation.leave_one_out(chain)
-    components = emulation.leave_one_out(one_layer().fit(X, Z @ patterns.T))
+    components = emulation.leave_one_out(of_components)
     chain.tell(x[:2], np.stack([Y[0], np.full(31, np.nan)])).save(tmp_path / "field")
     told = emulation.leave_one_out(ChainedEmulator.load(tmp_path / "field"))
     np.testing.assert_array_equal(told.observed, np.concatenate([Y, Y[:1]]))
@@ -248,7 +249,7 @@ def test_deep_links_and_outputs_with_kernels_of_their_own() -> None:
     x = design(5, seed=11)
     mean, std = first.predict(x, return_std=True)
     rng = np.random.default_rng(0)
-    parts = [deep.predict(mean + std * rng.standard_normal(2), return_std=True) for _ in range(100)]
+    parts = [deep.predict(mean + std * rng.standard_normal(2), return_std=True) for _ in range(40)]
     means, deviations = (np.stack(part) for part in zip(*parts, strict=True))
     chain = ChainedEmulator([first, deep])
     found = chain.predict(x, return_std=True)
