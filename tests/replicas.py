@@ -25,11 +25,8 @@ from gpflow_dwp import (
     build_deep_wishart_process,
     build_latent_variable_deep_gp,
     fit,
-    load_model,
-    save_model,
 )
 from gpflow_dwp.random import as_seed, fold_in
-from gpflow_dwp.serving import export_model
 from gpflow_dwp.training import Adam, EarlyStopping
 
 RNG = np.random.default_rng(0)
@@ -96,13 +93,6 @@ def compiled_by_xla(strategy: Any) -> float:
     return distance(strategy, jit_compile=True)
 
 
-def second_device_by_xla(_: Any) -> float:
-    # XLA takes no variable from elsewhere: all of a run is on the device of its model.
-    with tf.device("CPU:1"):
-        end = trained(None, num_steps=2, jit_compile=True)
-    return largest_difference(trained(None, num_steps=2), end)
-
-
 def own_draws(strategy: Any) -> float:
     """How far a step of two replicas is from the mean of two that are taken by hand."""
     model, expected = latent_gp("GP-LV-GP"), []
@@ -153,26 +143,6 @@ def not_finite(strategy: Any) -> object:
     before = values(model)
     told = message(lambda: fit(model, DATA, 5, optimizer=optimizer, strategy=strategy))
     return [told, largest_difference(before, values(model)), copies_apart(model)]
-
-
-def saved(strategy: Any) -> float:
-    with strategy.scope():
-        model = wishart()
-        fit(model, DATA, 3, progress=False)  # of the scope's strategy
-    save_model(model, FOLDER / "model")
-    with strategy.scope():
-        again = load_model(FOLDER / "model")
-    fit(again, DATA, 1, strategy=strategy, progress=False)
-    loaded = load_model(FOLDER / "model").predict_y(X)[0]
-    return float(np.abs(loaded - model.predict_y(X)[0]).max())
-
-
-def exported(strategy: Any) -> float:
-    with strategy.scope():
-        model = wishart()
-    export_model(model, FOLDER / "exported", num_samples=3)
-    of_export = tf.saved_model.load(str(FOLDER / "exported")).predict_y(tf.constant(X))["mean"]
-    return float(np.abs(of_export - model.posterior(3, seed=0).predict_y(X)[0]).max())
 
 
 def message(attempt: Callable[[], object]) -> str:

@@ -21,11 +21,8 @@ RARER = {
     "single_rows_weighted_by_keras": 1e-9,
     "own_draws": 1e-10,
     "one_replica": 0.0,
-    "saved": 1e-12,
-    "exported": 1e-12,
     "compiled_by_xla": 1e-9,
     "natural_gradients": 1e-9,
-    "second_device_by_xla": 1e-9,
 }
 
 

@@ -26,11 +26,6 @@ def run(model: DeepWishartProcess, num_steps: int, **arguments: Any) -> Training
     return fit(model, arguments.pop("data"), num_steps, **arguments)
 
 
-def frozen() -> tf_keras.optimizers.Optimizer:
-    """An optimiser that changes nothing."""
-    return tf_keras.optimizers.SGD(0.0)
-
-
 def values(model: DeepWishartProcess) -> list[np.ndarray]:
     return [variable.numpy() for variable in model.trainable_variables]
 

@@ -86,12 +86,12 @@ MODELS = {
     "network": Step(of(build_matrix_gaussian_network, width=3), protocol="vmg"),
 }
 # Deep processes whose numbers are float32 have all operations in float64, too: inside. What a short
-# run leaves out is made of the operations of the others.
-SLOW = [("AB", np.float32), ("deep GP", np.float32)]
+# run leaves out has few operations that the others have not.
+SLOW = [(name, np.float32) for name in ("AB", "deep GP", "deep inverse Wishart", "network")]
 SLOW += [(name, np.float64) for name in ("latent-variable deep GP", "network")]
 CASES = [
     pytest.param(*case, marks=[pytest.mark.slow] if case in SLOW else [])
-    for case in [*((name, np.float32) for name in MODELS), *SLOW[2:]]
+    for case in [*((name, np.float32) for name in MODELS), *SLOW[4:]]
 ]
 
 
