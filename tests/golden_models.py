@@ -148,9 +148,9 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
         cases[name] = {
             "depth 2, three outputs": (builder, 2, {**SMALL, "kind": "three"}),
             "float32": (builder, 2, {**SMALL, **FEW, "dtype": np.float32}),
-            "regression": (builder, 2, {**REGRESSION, "kind": "three"}),
             "regression, weights": (builder, 3, {**REGRESSION, **FEW, "weights": True}),
         }
+    cases["wishart"]["regression"] = (wishart, 2, {**REGRESSION, "kind": "three"})
     cases["wishart"]["depth 3"] = (wishart, 3, {**SMALL, "joint": False})
     cases["outputs"] = {
         "warp": (wishart, 2, {**REGRESSION, **FEW, "likelihood": "warped"}),

@@ -82,7 +82,7 @@ def test_float32_has_the_noise_of_float64_at_its_own_points() -> None:
 
 
 @pytest.mark.parametrize("dtype", [tf.float64, tf.float32])
-@pytest.mark.parametrize("mode", ["eager", "graph", "xla"])
+@pytest.mark.parametrize("mode", ["eager", "xla"])
 def test_negative_zero_is_zero(mode: str, dtype: tf.DType) -> None:
     def draw(points: tf.Tensor) -> tf.Tensor:
         return normal_at_points(points, SEED, 2, 2)
@@ -165,27 +165,27 @@ def test_no_seed_gives_new_numbers_at_every_call(compiled: bool) -> None:
     assert len({float(function()[0, 0, 0]) for _ in range(3)}) == 3
 
 
-@pytest.mark.parametrize("seed", [[0, 0], [5, -7], [-(2**31), 2**31 - 1]])
-@pytest.mark.parametrize("mode", ["eager", "graph", "xla"])
-def test_seeds_are_those_of_tensorflow(mode: str, seed: list[int]) -> None:
+@pytest.mark.parametrize("mode", ["eager", "xla"])
+def test_seeds_are_those_of_tensorflow(mode: str) -> None:
     def make(seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.stack(split_seed(seed, 3)), fold_in(seed, 11)
 
     if mode != "eager":
         make = tf.function(make, jit_compile=mode == "xla", autograph=False)
-    split, folded = make(tf.constant(seed))
+    for seed in ([0, 0], [5, -7], [-(2**31), 2**31 - 1]):
+        split, folded = make(tf.constant(seed))
 
-    np.testing.assert_array_equal(split, tf.random.split(seed, 3, alg="philox"))
-    np.testing.assert_array_equal(folded, tf.random.fold_in(seed, 11, alg="philox"))
+        np.testing.assert_array_equal(split, tf.random.split(seed, 3, alg="philox"))
+        np.testing.assert_array_equal(folded, tf.random.fold_in(seed, 11, alg="philox"))
 
 
-@pytest.mark.parametrize("seed", [0, 3, 2**31 + 5, 2**40 + 7, -1, -(2**40)])
-def test_an_integer_tensor_is_the_seed_of_its_integer(seed: int) -> None:
+def test_an_integer_tensor_is_the_seed_of_its_integer() -> None:
     """Catches 2**31 as a number of int32, the type of a plain tf.constant(3): it has none."""
     compiled = tf.function(as_seed, autograph=False)
 
-    for make in (as_seed, compiled):
+    for seed in (0, 3, 2**31 + 5, 2**40 + 7, -1, -(2**40)):
         for dtype in (tf.int32, tf.int64) if abs(seed) < 2**31 else (tf.int64,):
-            np.testing.assert_array_equal(make(tf.constant(seed, dtype)), as_seed(seed))
+            for make in (as_seed, compiled):
+                np.testing.assert_array_equal(make(tf.constant(seed, dtype)), as_seed(seed))
     # The shape [] is not taken for numbers of floating point.
     assert normal([], as_seed(0), tf.float64).shape == []

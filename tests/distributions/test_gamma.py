@@ -124,10 +124,7 @@ def slope_by_digits(concentration: float, z: float) -> float:
 @pytest.mark.parametrize(
     ("concentration", "rtol"),
     [
-        *(
-            (c, 5e-14)
-            for c in (0.01, 0.03, 0.3, 0.7, 0.999, 1.0, 1.5, 2.0, 5.0, 30.0, 300.0, 999.0)
-        ),
+        *((c, 5e-14) for c in (0.01, 0.7, 0.999, 1.5, 5.0, 300.0)),
         (1e4, 5e-13),
     ],
 )

@@ -61,8 +61,7 @@ def drawn(model: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     return posterior, path.output.features.numpy(), of_new.numpy()
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("num_neighbours", [5, 30])
+@pytest.mark.parametrize(("depth", "num_neighbours"), [(1, 30), (2, 5)])
 def test_predictions_are_those_of_the_nearest_rows(depth: int, num_neighbours: int) -> None:
     """Catches rows that are not the nearest, and moments that are not a Gaussian's."""
     posterior, features, of_new = drawn(make(depth, num_neighbours))
@@ -103,10 +102,9 @@ def test_joint_predictions_are_those_of_points_that_follow_each_other(num_neighb
         np.testing.assert_allclose(covariance[1], exact, atol=1e-7)
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_bound_is_the_density_of_each_row_given_those_before_it(depth: int) -> None:
+def test_bound_is_the_density_of_each_row_given_those_before_it() -> None:
     """Catches a neighbour that comes later, and the row as its own neighbour."""
-    model = make(depth, 5)
+    model = make(2, 5)
     layer = model.output_layer
     terms = model.elbo_terms((X, Y), seed=3)
     seed = split_seed(as_seed(3), 2)[0]  # that of the bound's draws

@@ -125,13 +125,12 @@ def test_weights_are_precisions_of_rows() -> None:
         np.testing.assert_allclose(mean[n], draw.predict(point, np.arange(30))[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_joint_predictions_agree_with_single_ones(depth: int) -> None:
+def test_joint_predictions_agree_with_single_ones() -> None:
     """Catches functions at inducing points that points do not share.
 
     The first of some points knows of rows alone; where all are far apart so do the others.
     """
-    model = make(depth, 6, 5)
+    model = make(2, 6, 5)
     posterior = model.posterior(3, seed=4)
     means, covariances = posterior._propagate(tf.constant(NEW), full_cov=True)
     single, variances = posterior.predict_f_components(NEW)
@@ -141,10 +140,9 @@ def test_joint_predictions_agree_with_single_ones(depth: int) -> None:
     assert (draws > -1e-9).all()
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_graphs_and_random_functions_predict_the_same(depth: int) -> None:
+def test_graphs_and_random_functions_predict_the_same() -> None:
     """Catches another search in compiled functions, and draws of functions of other moments."""
-    model = make(depth, 6, 5)
+    model = make(2, 6, 5)
     expected = [part.numpy() for part in model.predict_f(NEW, seed=0)]
     for part, other in zip(
         tf.function(lambda X: model.predict_f(X, seed=0))(NEW), expected, strict=True

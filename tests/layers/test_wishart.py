@@ -18,7 +18,6 @@ from gpflow_dwp.random import as_seed
 SIZES = model_reference.SIZES
 SEED = as_seed(0)
 
-every_size = pytest.mark.parametrize(("size", "df"), SIZES)
 whitened_or_not = pytest.mark.parametrize("whiten", [False, True])
 every_corner = pytest.mark.parametrize(
     ("size", "df", "family", "whiten"),

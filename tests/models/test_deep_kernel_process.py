@@ -193,14 +193,9 @@ def batches() -> Any:
     return iter(tf.data.Dataset.from_tensor_slices(DATA).repeat().shuffle(12, seed=0).batch(4))
 
 
-@pytest.mark.parametrize(
-    ("kind", "depth", "data"), [("inverse_wishart", 2, lambda: DATA), ("wishart", 1, batches)]
-)
-def test_training_loss_closure_can_be_minimised(
-    kind: str, depth: int, data: Callable[[], Any]
-) -> None:
-    model = KINDS[kind].tiny(depth)
-    loss = model.training_loss_closure(data(), compile=True)
+def test_training_loss_closure_can_be_minimised() -> None:
+    model = WISHART.tiny(1)
+    loss = model.training_loss_closure(batches(), compile=True)
     optimizer = tf_keras.optimizers.Adam(0.02)
     before = -model.elbo(DATA, seed=0)
 
@@ -282,12 +277,11 @@ def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> 
 @pytest.mark.parametrize(
     ("kind", "depth", "arguments"),
     [
-        ("wishart", 1, {}),
         ("wishart", 2, {"posterior": "GW"}),
         ("wishart", 2, {"posterior": "AB", "width": 7}),
         ("wishart", 3, {"posterior": "AB", "data": toy_data(num_outputs=2)}),
         ("gaussian", 1, {}),
-        *(("gaussian", 2, {"width": width}) for width in (2, 5, 7)),
+        *(("gaussian", 2, {"width": width}) for width in (2, 7)),
         ("gaussian", 3, {"width": 2, "data": toy_data(num_outputs=2)}),
     ],
 )
