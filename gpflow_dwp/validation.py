@@ -35,6 +35,7 @@ __all__ = [
     "check_unmasked",
     "check_weights",
     "is_known",
+    "with_weights",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -273,6 +274,11 @@ def as_weighted(data: Any) -> tuple[Any, Any, Any]:
             f"data must be a pair (X, Y), or three, (X, Y, weights), got {type(data).__name__}."
         )
     return data[0], data[1], (data[2] if len(data) == 3 else None)
+
+
+def with_weights(X: Any, Y: Any, weights: Any) -> Any:
+    """Return data as :func:`as_weighted` takes them: a pair where weights are None, or three."""
+    return (X, Y) if weights is None else (X, Y, weights)
 
 
 def is_known(likelihood: object, *kinds: type) -> bool:

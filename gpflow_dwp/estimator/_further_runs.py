@@ -28,7 +28,7 @@ from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.observations import recorded_steps, weights_of_evidence
 from gpflow_dwp.selection.outputs import fit_outputs
 from gpflow_dwp.training import fit
-from gpflow_dwp.validation import as_weighted
+from gpflow_dwp.validation import as_weighted, with_weights
 
 __all__ = ["take_in"]
 
@@ -72,8 +72,8 @@ def take_in(
     ):
         estimator._train(*rows, weights, None, seed=estimator._seed, noise_std=noise_std)
         return
-    standard = (unit.transform(values) for unit, values in zip(units, rows, strict=True))
-    data = *standard, *(() if weights is None else (weights,))
+    standard = [unit.transform(values) for unit, values in zip(units, rows, strict=True)]
+    data = with_weights(standard[0], standard[1], weights)
     if estimator.model_.output_layer.num_neighbours:
         estimator.model_ = _with_rows(estimator.model_, data)
     else:
@@ -168,7 +168,7 @@ def _model_of_runs(
         X, Y, weights = as_weighted(data)
         steps = np.zeros(Y.shape[1]) if is_noise_free(likelihood) else recorded_steps(Y)
         weights = weights_of_evidence(X, Y, steps, weights)
-        fit_outputs(new, (X, Y) if weights is None else (X, Y, weights), steps, _MOST_ITERATIONS)
+        fit_outputs(new, with_weights(X, Y, weights), steps, _MOST_ITERATIONS)
         draw_kernel_of(new, weights, steps, estimator._seed)
         return new
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):

@@ -84,7 +84,6 @@ def fit_gaussian_process(
     # A row of no weight is one of infinite noise.
     counted = weights > 0.0
     steps = np.zeros(np.shape(Y)[1]) if steps is None else steps
-    has_tails = isinstance(likelihood, WarpedStudentT)
     rows, seen, counts = (np.asarray(part[counted], np.float64) for part in (X, Y, weights))
     evidence = Evidence(
         rows,
@@ -93,7 +92,7 @@ def fit_gaussian_process(
         steps,
         kernel,
         likelihood,
-        precisions[counted] if has_tails else None,
+        precisions[counted],
         jitter,
         inducing_inputs,
         neighbours,
@@ -108,12 +107,9 @@ def fit_gaussian_process(
     noise = float(np.max(tf.convert_to_tensor(likelihood.variance)))
     if not noise / counts.max() > rounding:
         elbo = -np.inf
-    if not has_tails:
-        return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior, evidence.kernel)
     precisions[counted] = evidence.precisions
-    return GaussianProcessFit(
-        elbo, np.asarray(trace[1:] or trace), log_prior, evidence.kernel, precisions
-    )
+    own = precisions if isinstance(likelihood, WarpedStudentT) else None
+    return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), log_prior, evidence.kernel, own)
 
 
 class _EndedError(Exception):

@@ -105,36 +105,38 @@ class Trials:
         :param trainer: Of its rows; None for the own ones.
         """
         trainer = trainer or self.trainer
-        width = candidate.width or self.trainer.choice.width or trainer.X.shape[1]
-        trial = Trial(
-            candidate.depth,
-            start.name,
-            num_lengthscales(start.kernel) > 1,
-            name_of_likelihood(model.likelihood),
-            width if model.hidden_layers else None,
-            len(trainer.X),
-            trainer.estimate_bound(model),
-            None if scores is None else scores.mean,
-            seconds,
+        tried = start._replace(
+            likelihood=model.likelihood,
+            elbo=trainer.estimate_bound(model),
+            num_data=len(trainer.X),
+            scores=scores,
         )
-        self.trials.append(trial)
+        width = None
+        if model.hidden_layers:
+            width = candidate.width or self.trainer.choice.width or trainer.X.shape[1]
+        trial = self._record(tried, seconds, candidate.depth, width)
         return Found(model, history, trial, scores, start, candidate)
 
     def record(self, start: Start, num_rows: int, began: float) -> None:
         """Record a process that was fitted to some rows."""
-        self.trials.append(
-            Trial(
-                1,
-                start.name,
-                num_lengthscales(start.kernel) > 1,
-                name_of_likelihood(start.likelihood),
-                None,
-                num_rows,
-                start.elbo,
-                None if start.scores is None else start.scores.mean,
-                time.perf_counter() - began,
-            )
+        self._record(start._replace(num_data=num_rows), time.perf_counter() - began)
+
+    def _record(
+        self, tried: Start, seconds: float, depth: int = 1, width: int | None = None
+    ) -> Trial:
+        trial = Trial(
+            depth,
+            tried.name,
+            num_lengthscales(tried.kernel) > 1,
+            name_of_likelihood(tried.likelihood),
+            width,
+            tried.num_data,
+            tried.elbo,
+            None if tried.scores is None else tried.scores.mean,
+            seconds,
         )
+        self.trials.append(trial)
+        return trial
 
     def selection(self, best: Found, *reasons: str | Comparison) -> Selection:
         """What comes of it."""

@@ -15,7 +15,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
@@ -137,12 +137,11 @@ class _Many:
     def _fitted_to_few(self, found: Found) -> Start:
         """A process of some rows, with precisions of all where its noise is Student's."""
         layer, likelihood, precisions = found.model.output_layer, found.model.likelihood, None
-        if isinstance(likelihood, WarpedStudentT):
+        if layer.precisions is not None:
             X, Y, weights = self.trainer.X, self.trainer.Y, self.trainer.weights
             data = X, Y, np.ones(len(X)) if weights is None else weights
-            precisions = precisions_of_all(
-                data, layer.kernel, likelihood, self.some, layer.precisions.numpy()
-            )
+            of_some = layer.precisions.numpy()
+            precisions = precisions_of_all(data, layer.kernel, likelihood, self.some, of_some)
         return found.start._replace(
             kernel=layer.kernel,
             likelihood=likelihood,

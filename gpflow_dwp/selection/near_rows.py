@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
 
@@ -13,8 +12,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process.student_noise import fit_student_noise
 from gpflow_dwp.kernels.values import Parts, inverse_scales, parts_of
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
-from gpflow_dwp.likelihoods.named import warp_of_range
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
@@ -48,15 +46,14 @@ def fit_to_near_rows(
         for name in names
         for each in singles.initialisations(name, patch)
     ]
-    starts += [each._replace(likelihood=copy.deepcopy(each.likelihood)) for each in plain[:2]]
+    starts += [each.apart() for each in plain[:2]]
     last = best_start(near.fit(singles, start, 0) for start in starts)
     best = last = near.fit(singles, last, _ITERATIONS, began)
     warp = warp_of(chosen.likelihood)
     if isinstance(warp, SinhArcsinh) and warp.trainable_parameters:
         began = time.perf_counter()
-        noise = noise_variance(last.likelihood)
-        warped = positive_by_exp(WarpedGaussian(warp_of_range(singles.Y), noise))
-        last = near.fit(singles, last._replace(likelihood=warped), _ITERATIONS, began)
+        warped = last._replace(likelihood=singles.warped(last))
+        last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
     if isinstance(chosen.likelihood, WarpedStudentT):
         began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)

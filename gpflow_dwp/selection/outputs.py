@@ -30,7 +30,7 @@ from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start
 from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import TrainingHistory
-from gpflow_dwp.validation import as_weighted
+from gpflow_dwp.validation import as_weighted, with_weights
 
 __all__ = ["criterion", "fit_outputs", "may_have_own_kernels", "model_of_outputs", "of_output"]
 
@@ -63,7 +63,7 @@ def model_of_outputs(
     counts = ~np.isnan(trainer.Y)
     if weights is not None:
         counts &= weights[:, None] > 0.0
-    data = trainer.X, trainer.Y, *(() if weights is None else (weights,))
+    data = with_weights(trainer.X, trainer.Y, weights)
     most = 0 if start.num_data == counts.sum() else policy.ITERATIONS
     return model, fit_outputs(model, data, trainer.steps, most), start
 
@@ -89,11 +89,9 @@ def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
             column[seen, None],
             None if weights is None else weights[seen],
             step[None],
-            trainer.choice.most_iterations,
+            trainer.choice,
             trainer.seed,
-            is_noise_free(best.likelihood),
-            lambda *_: None,
-            row_means and of_output(row_means, index),
+            row_means=row_means and of_output(row_means, index),
         )
         tried = singles.plain(names)
         if best.name in SUMS and best.name not in names:

@@ -122,9 +122,8 @@ class Search(Trials):
             Y,
             weights,
             trainer.steps,
-            choice.most_iterations,
+            choice,
             trainer.seed,
-            choice.likelihood == "noise_free",
             self.record,
             choice.row_means,
         )

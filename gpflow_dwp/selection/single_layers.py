@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import time
@@ -36,6 +35,7 @@ from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.leave_one_out import observed
 from gpflow_dwp.selection.observations import has_atoms, shares_of_precision
 from gpflow_dwp.selection.scores import RowScores, is_level
@@ -46,7 +46,6 @@ from gpflow_dwp.selection.starts import (
     noise_variance,
     num_lengthscales,
     predicts,
-    simpler_sums,
     single_layer_jitter,
     with_one_scale,
 )
@@ -71,9 +70,8 @@ class SingleLayers:
     :param Y: Standardised observations, [N, P].
     :param weights: How often each row counts, [N], or None.
     :param steps: To which each column was recorded, [P].
-    :param max_iterations: Most iterations of L-BFGS.
+    :param choice: Whether there is no noise, and how many iterations are taken.
     :param seed: For the choice of rows.
-    :param noise_free: Whether there is no noise, but for a nugget.
     :param record: Called with each process that was fitted, its rows and when that began.
     :param row_means: The noise of rows that are means, or None.
     :ivar order: Rows that count, in a random order.
@@ -85,17 +83,16 @@ class SingleLayers:
         Y: Array,
         weights: Array | None,
         steps: Array,
-        max_iterations: int,
+        choice: Choice,
         seed: int,
-        noise_free: bool,
-        record: Callable[[Start, int, float], None],
+        record: Callable[[Start, int, float], None] = lambda *_: None,
         row_means: RowMeansGaussian | None = None,
     ) -> None:
         self.X, self.Y, self.steps = X, Y, steps
         self.weights = np.ones(len(X)) if weights is None else np.asarray(weights)
-        self.max_iterations = min(100, max_iterations)
+        self.max_iterations = min(100, choice.most_iterations)
         self._record = record
-        self._noise = _NUGGET if noise_free else _NOISE
+        self._noise = _NUGGET if choice.likelihood == "noise_free" else _NOISE
         self._row_means = row_means
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.order = self.order[self.weights[self.order] > 0.0]
@@ -124,8 +121,7 @@ class SingleLayers:
         found.sort(key=lambda start: -start.evidence)
         if len(kernels) > 1 and num_inputs > 1:
             began = time.perf_counter()
-            likelihood = copy.deepcopy(found[0].likelihood)
-            common = found[0]._replace(kernel=with_one_scale(found[0]), likelihood=likelihood)
+            common = found[0].apart(kernel=with_one_scale(found[0]))
             common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
@@ -152,23 +148,26 @@ class SingleLayers:
         starts.sort(key=lambda start: -start.evidence)
         most = min(self.max_iterations, policy.ITERATIONS)
         fitted = [self.fit(each, few, most) for each in starts[: policy.MOST_STARTS]]
-        line, common = (self.fit(each, few, most) for each in simpler_sums(best_start(fitted)))
+        best = best_start(fitted)
+        simpler = with_one_scale(best)
+        line, common = (
+            self.fit(best.apart(kernel=kernel), few, most) for kernel in (simpler[:2], simpler)
+        )
         sums = best_start([*fitted, line, common])
         sums = sums if sums is line else self._without_idle_parts(sums, few)
         sums = self._sum_of_rows(sums, began)
-        best = joint[0]
+        first = joint[0]
         is_ahead = (
-            sums.evidence > best.evidence
+            sums.evidence > first.evidence
             and sums.scores is not None
-            and (best.scores is None or is_level(sums.scores, best.scores))
+            and (first.scores is None or is_level(sums.scores, first.scores))
         )
         return [sums, *joint] if is_ahead else [*joint, sums]
 
     def sum_from(self, sums: Start) -> Start:
         """Fit a sum from one that was fitted to other observations."""
         began, few = time.perf_counter(), self.order[: policy.ROWS_FOR_STARTS]
-        sums = sums._replace(likelihood=copy.deepcopy(sums.likelihood))
-        sums = self.fit(sums, few, min(self.max_iterations, policy.ITERATIONS))
+        sums = self.fit(sums.apart(), few, min(self.max_iterations, policy.ITERATIONS))
         return self._sum_of_rows(self._without_idle_parts(sums, few), began)
 
     def _sum_of_rows(self, sums: Start, began: float) -> Start:
@@ -188,7 +187,7 @@ class SingleLayers:
     def with_likelihood(self, start: Start, likelihood: str) -> Start:
         """Fit a kernel with the likelihood of a name, from a fitted process."""
         if likelihood in ("warped", "warped_student_t"):
-            start = self._refit(start, self._warped(start))
+            start = self._refit(start, self.warped(start))
         if likelihood in ("student_t", "warped_student_t"):
             start = self._refit(start, self._heavy(start))
         return start
@@ -209,7 +208,7 @@ class SingleLayers:
         joint = [start for start in plain if start.name not in _SUMS]
         tried = plain[:2] if best.name in _SUMS else joint  # what sums are behind of, all of them
         kernels = {start.name: start for start in reversed(tried)}.values()
-        warped = [self._refit(start, self._warped(start)) for start in kernels]
+        warped = [self._refit(start, self.warped(start)) for start in kernels]
         for other in sorted(warped, key=lambda start: -start.evidence):
             if other.evidence > best.evidence and predicts(other, best, best):
                 best = other if self._gains_unseen(other, best) else best
@@ -252,9 +251,8 @@ class SingleLayers:
 
     def _predicted(self, start: Start, seen: Index, unseen: Index) -> Array:
         """Log density and CRPS of some rows under the process, fitted to others from its values."""
-        kernel, likelihood = copy.deepcopy((start.kernel, start.likelihood))
-        start = start._replace(kernel=kernel, likelihood=likelihood)
-        kernel = self.fit(start, seen, self.max_iterations).kernel
+        start = self.fit(start.apart(), seen, self.max_iterations)
+        kernel, likelihood = start.kernel, start.likelihood
         X, new = self.X[seen], self.X[unseen]
         try:
             of_rows = solved(X, *sites(self.Y[seen], self.weights[seen], likelihood), kernel)
@@ -289,7 +287,8 @@ class SingleLayers:
             return positive_by_exp(likelihood_by_name(self._noise[0], 1, variance))
         return positive_by_exp(self._row_means.starting_at(variance))
 
-    def _warped(self, start: Start) -> Gaussian:
+    def warped(self, start: Start) -> Gaussian:
+        """Noise of a process in a function that is to be learned."""
         likelihood = WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))
         return positive_by_exp(likelihood)
 
@@ -308,7 +307,7 @@ class SingleLayers:
 
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()
-        start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
+        start = start.apart(likelihood=likelihood)
         most = policy.ITERATIONS if start.name in _SUMS else self.max_iterations
         return self.scored(self.fit(start, self._rows, min(most, self.max_iterations)), began)
 
@@ -336,7 +335,7 @@ class SingleLayers:
             precisions = precisions_of_all(
                 data, fitted.kernel, start.likelihood, rows, fitted.precisions
             )
-        has_tails = isinstance(start.likelihood, WarpedStudentT)
+        has_tails = precisions is not None
         num_counted = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
         num_fitted = len(rows) if neighbours is None else len(neighbours)
         penalty = 0.5 * (num_counted - has_tails) * math.log(num_fitted)

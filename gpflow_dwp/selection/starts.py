@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from gpflow import default_float, default_jitter
+from gpflow import Parameter, default_float, default_jitter
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
@@ -17,12 +17,12 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process.covariances import CLOSED_FORMS
 from gpflow_dwp.kernels.of_inputs import additive_values
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
-from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.scores import RowScores, no_worse
+from gpflow_dwp.validation import is_known
 
 __all__ = [
     "Start",
@@ -31,7 +31,6 @@ __all__ = [
     "noise_variance",
     "num_lengthscales",
     "predicts",
-    "simpler_sums",
     "single_layer_jitter",
     "with_one_scale",
     "with_own_noise",
@@ -64,10 +63,15 @@ class Start(NamedTuple):
             return copy.deepcopy(self.kernel)
         return positive_by_exp(as_kernel(self.kernel))
 
+    def apart(self, **changes: Any) -> Start:
+        """A copy whose values change by themselves, with other fields."""
+        kernel, likelihood = copy.deepcopy((self.kernel, self.likelihood))
+        return self._replace(**{"kernel": kernel, "likelihood": likelihood, **changes})
+
     @property
     def is_gaussian(self) -> bool:
         """Whether a Gaussian process with this noise is a regression."""
-        return isinstance(self.likelihood, Gaussian)
+        return is_known(self.likelihood, Gaussian)
 
     @property
     def is_of_numbers(self) -> bool:
@@ -115,18 +119,13 @@ def single_layer_jitter(likelihood: Likelihood) -> float:
 def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     """A copy, in which every output has a noise of its own, if there is any."""
     likelihood = copy.deepcopy(likelihood)
-    if not isinstance(likelihood, Gaussian) or num_outputs == 1 or is_noise_free(likelihood):
+    has_one = is_known(likelihood, Gaussian) and not np.ndim(likelihood.variance.numpy())
+    if not has_one or num_outputs == 1 or is_noise_free(likelihood):
         return likelihood
-    if np.ndim(tf.convert_to_tensor(likelihood.variance)):
-        return likelihood
-    variance = np.full(num_outputs, noise_variance(likelihood))
-    if isinstance(likelihood, RowMeansGaussian):
-        return positive_by_exp(likelihood.starting_at(variance))
-    if isinstance(likelihood, WarpedStudentT):
-        return positive_by_exp(WarpedStudentT(likelihood.warp, variance, likelihood.df))
-    if isinstance(likelihood, WarpedGaussian):
-        return positive_by_exp(WarpedGaussian(likelihood.warp, variance))
-    return positive_by_exp(Gaussian(variance))
+    given, variances = likelihood.variance, np.full(num_outputs, noise_variance(likelihood))
+    if given.trainable:
+        likelihood.variance = Parameter(variances, transform=given.transform)
+    return positive_by_exp(likelihood)
 
 
 def noise_variance(likelihood: Likelihood) -> float:
@@ -167,15 +166,6 @@ def predicts(
         and gain.mean() > least
         and bool(is_sure or gain.mean() > errors * gain.std() / math.sqrt(len(gain)))
     )
-
-
-def simpler_sums(sums: Start) -> list[Start]:
-    """Of a sum a line, and all functions, with one lengthscale of all inputs jointly."""
-    found = []
-    for last in (2, None):
-        kernel = with_one_scale(sums)[:last]
-        found.append(sums._replace(kernel=kernel, likelihood=copy.deepcopy(sums.likelihood)))
-    return found
 
 
 def with_one_scale(start: Start) -> Parts:

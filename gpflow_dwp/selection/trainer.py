@@ -30,6 +30,7 @@ from gpflow_dwp.selection.observations import weights_of_evidence
 from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noise
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
+from gpflow_dwp.validation import with_weights
 
 __all__ = ["Trainer", "rows_of_batches"]
 
@@ -62,8 +63,8 @@ class Trainer:
 
     def rows(self, index: slice | npt.NDArray[np.int64] = slice(None)) -> TrainingData:
         """Some of the data, or all."""
-        pair = self.X[index], self.Y[index]
-        return pair if self.weights is None else (*pair, self.weights[index])
+        weights = None if self.weights is None else self.weights[index]
+        return with_weights(self.X[index], self.Y[index], weights)
 
     @functools.cached_property
     def weights_of_kernels(self) -> Array | None:
@@ -164,18 +165,13 @@ class Trainer:
             steps=self.steps,
             jitter=single_layer_jitter(model.likelihood),
         )
-        X, Y = self.X, self.Y
-        num_iterations = 0 if is_fitted else policy.ITERATIONS
+        X, Y, num_iterations = self.X, self.Y, 0 if is_fitted else policy.ITERATIONS
         if len(X) > policy.ROWS_OF_BOUND and start.precisions is None:
             some = self._some_rows
-            fit_to(
-                (X[some], Y[some]) if weights is None else (X[some], Y[some], weights[some]),
-                max_iterations=num_iterations,
-            )
+            of_some = None if weights is None else weights[some]
+            fit_to(with_weights(X[some], Y[some], of_some), max_iterations=num_iterations)
             num_iterations = 0
-        fitted = fit_to(
-            (X, Y) if weights is None else (X, Y, weights), max_iterations=num_iterations
-        )
+        fitted = fit_to(with_weights(X, Y, weights), max_iterations=num_iterations)
         layer.noise_variance.assign(model.likelihood.variance)
         if layer.precisions is not None:
             layer.precisions.assign(fitted.precisions)

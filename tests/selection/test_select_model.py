@@ -13,7 +13,7 @@ from sklearn.datasets import make_regression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.likelihoods import WarpedGaussian
-from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection import Choice, select_model
 from gpflow_dwp.selection.depth import _Way
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.single_layers import SingleLayers
@@ -221,6 +221,17 @@ def test_outputs_that_are_alike_share_a_kernel() -> None:
     assert "SeparateIndependent" in tried and selection.best.kernel == "SquaredExponential"
 
 
+class Tobit(gpflow.likelihoods.Gaussian):
+    """Has another density than the class that it inherits from."""
+
+
+def test_a_class_of_the_users_is_not_the_one_that_it_inherits_from() -> None:
+    """Catches a regression, which is refused, and a Gaussian in its place for several outputs."""
+    data = X, np.hstack([SIGNAL, -SIGNAL])
+    selection = select_model(data, depth=1, likelihood=Tobit(0.1), num_steps=2, progress=False)
+    assert type(selection.model.likelihood) is Tobit
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -276,7 +287,7 @@ def test_what_is_too_fast_for_few_rows_is_seen() -> None:
     rng = np.random.default_rng(1)
     t = rng.uniform(-1.7, 1.7, (800, 1))
     wave = standardised(np.sin(2.0 * np.pi * 100.0 * t / 3.4) + 0.2 * rng.standard_normal(t.shape))
-    singles = SingleLayers(t, wave, None, np.zeros(1), 50, 0, False, lambda *_: None)
+    singles = SingleLayers(t, wave, None, np.zeros(1), Choice(num_steps=50), 0)
     (found,) = singles.plain(["SquaredExponential"])
     assert found.kernel[0].lengthscales < 0.02 and found.scores.mean.crps < 0.4
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpflow_dwp.models.named_kernels import kernel_name
+from gpflow_dwp.selection import Choice
 from gpflow_dwp.selection.scores import varies
 from gpflow_dwp.selection.single_layers import SingleLayers
 
@@ -14,7 +15,7 @@ RNG = np.random.default_rng(0)
 def singles(X: np.ndarray, y: np.ndarray) -> SingleLayers:
     """Of standardised data."""
     X, Y = ((part - part.mean(0)) / part.std(0) for part in (X, y[:, None]))
-    return SingleLayers(X, Y, None, np.zeros(1), 100, 0, False, lambda *_: None)
+    return SingleLayers(X, Y, None, np.zeros(1), Choice(), 0)
 
 
 def test_a_sum_of_functions_is_found_and_what_has_no_say_is_left_out() -> None:
