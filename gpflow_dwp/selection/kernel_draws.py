@@ -17,6 +17,7 @@ from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.outputs import of_output
+from gpflow_dwp.selection.trainer import fewer_inducing_inputs
 
 __all__ = ["draw_kernel_of"]
 
@@ -46,7 +47,7 @@ def draw_kernel_of(
         and len(X) <= policy.ROWS_FOR_CHOICE
         and len(X) ** 2 * len(kernels) <= _MOST_ENTRIES
         and not (model.hidden_layers or layer.num_neighbours)
-        and layer.num_inducing == len(np.unique(X, axis=0))
+        and fewer_inducing_inputs(model, X) is None
         and num_values(layer.kernel)
         and all(type(part) in CLOSED_FORMS for each in kernels for part in parts_of(each))
         and default_float() == np.float64

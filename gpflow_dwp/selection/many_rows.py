@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import tensorflow as tf
-from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError
@@ -29,7 +28,7 @@ from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start
-from gpflow_dwp.selection.trainer import Trainer
+from gpflow_dwp.selection.trainer import Trainer, history_of_fit
 from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["choose_from_many"]
@@ -44,8 +43,6 @@ _DRAWS, _LEAST_DRAWS, _MOST_ENTRIES = 20, 10, 5e7
 _SHARES_OF_NOISE = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
-# Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
-@threadpool_limits.wrap(limits=1, user_api="blas")
 def choose_from_many(trainer: Trainer) -> Selection:
     """Choose from models of some rows, and condition what is best on all.
 
@@ -130,8 +127,7 @@ class _Many:
             scores = self._scores(model)
         trace = np.asarray([start.elbo] if start.trace is None else start.trace)
         trace = trace * len(trainer.X) / start.num_data
-        terms, seconds = np.zeros((len(trace), 1)), time.perf_counter() - began
-        history = TrainingHistory(trace, terms, len(trainer.X), seconds, "L-BFGS ended")
+        history = history_of_fit(trace, len(trainer.X), began)
         return self._kept(model, history, start, scores, began)
 
     def _fitted_to_few(self, found: Found) -> Start:

@@ -28,7 +28,7 @@ from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import SINGLE
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start
-from gpflow_dwp.selection.trainer import Trainer
+from gpflow_dwp.selection.trainer import Trainer, fewer_inducing_inputs, history_of_fit
 from gpflow_dwp.training import TrainingHistory
 from gpflow_dwp.validation import as_weighted, with_weights
 
@@ -137,9 +137,7 @@ def fit_outputs(
     X, Y, weights = as_weighted(data)
     X, Y = np.asarray(X), np.asarray(Y)
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
-    is_exact = layer.num_inducing == len(np.unique(X, axis=0))
-    Z = None if is_exact else model.inducing_variable.Z.numpy()
-    traces = []
+    Z, traces = fewer_inducing_inputs(model, X), []
     for index, kernel in enumerate(layer.kernels):
         seen, likelihood = ~np.isnan(Y[:, index]), of_output(model.likelihood, index)
         fitted = fit_gaussian_process(
@@ -156,8 +154,7 @@ def fit_outputs(
     layer.noise_variance.assign(model.likelihood.variance)
     longest = max(map(len, traces))
     trace = np.sum([np.pad(each, (0, longest - len(each)), "edge") for each in traces], axis=0)
-    seconds = time.perf_counter() - began
-    return TrainingHistory(trace, np.zeros((longest, 1)), len(X), seconds, "L-BFGS ended")
+    return history_of_fit(trace, len(X), began)
 
 
 def of_output(likelihood: Gaussian, index: int) -> Gaussian:

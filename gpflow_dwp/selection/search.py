@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from gpflow.likelihoods import Likelihood
-from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
@@ -44,8 +43,6 @@ class Search(Trials):
     start: Start = dataclasses.field(init=False)
     single: Found | None = dataclasses.field(init=False)
 
-    # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
-    @threadpool_limits.wrap(limits=1, user_api="blas")
     def of_numbers(self) -> Selection:
         """Choose among models of numbers."""
         trainer, choice = self.trainer, self.choice

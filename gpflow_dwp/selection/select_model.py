@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
+from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
@@ -142,7 +143,9 @@ def select_model(
             return Start(name, initial_kernel(name, X.shape[1], variance=10.0), given)
 
         return search.by_bound(start_of)
-    return choose_from_many(trainer) if are_many else search.of_numbers()
+    # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return choose_from_many(trainer) if are_many else search.of_numbers()
 
 
 def _check_validation_data(data: RegressionData, model: DeepWishartProcess) -> None:

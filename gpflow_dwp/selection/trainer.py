@@ -19,7 +19,7 @@ from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
-from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.named_kernels import make_kernels
 from gpflow_dwp.selection import policy
@@ -32,7 +32,7 @@ from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import with_weights
 
-__all__ = ["Trainer", "rows_of_batches"]
+__all__ = ["Trainer", "fewer_inducing_inputs", "history_of_fit", "rows_of_batches"]
 
 # Inference in a single layer of more rows than those of exact inference is sparse, with this
 # product of rows and squared inducing points.
@@ -152,15 +152,14 @@ class Trainer:
         """Fit a regression with a single layer by L-BFGS, where all rows have not been fitted."""
         began = time.perf_counter()
         layer = model.output_layer
-        is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
-        weights = self.weights_of_kernels
+        Z, weights = fewer_inducing_inputs(model, self.X), self.weights_of_kernels
         num_counted = len(self.X) if weights is None else np.count_nonzero(weights)
-        is_fitted = is_exact and start.num_data == num_counted
+        is_fitted = Z is None and start.num_data == num_counted
         fit_to = functools.partial(
             fit_gaussian_process,
             kernel=layer.kernel,
             likelihood=model.likelihood,
-            inducing_inputs=None if is_exact else model.inducing_variable.Z.numpy(),
+            inducing_inputs=Z,
             precisions=start.precisions,
             steps=self.steps,
             jitter=single_layer_jitter(model.likelihood),
@@ -176,10 +175,7 @@ class Trainer:
         if layer.precisions is not None:
             layer.precisions.assign(fitted.precisions)
         trace = start.trace if is_fitted and start.trace is not None else fitted.trace
-        seconds = time.perf_counter() - began
-        return TrainingHistory(
-            trace, np.zeros((len(trace), 1)), len(self.X), seconds, "L-BFGS ended"
-        )
+        return history_of_fit(trace, len(self.X), began)
 
     def take_steps(
         self,
@@ -249,6 +245,18 @@ class Trainer:
         if self.choice.batch_size is None or not start.is_of_numbers:
             return least
         return min(num_data, _INDUCING_OF_BATCHES)
+
+
+def fewer_inducing_inputs(model: DeepKernelProcess, X: Array) -> Array | None:
+    """Inducing inputs of a single layer, [M, D]; None where they are all rows, and it is exact."""
+    is_exact = model.output_layer.num_inducing == len(np.unique(X, axis=0))
+    return None if is_exact else model.inducing_variable.Z.numpy()
+
+
+def history_of_fit(trace: Array, num_data: int, began: float) -> TrainingHistory:
+    """The history of a fit by L-BFGS that began at some time."""
+    seconds = time.perf_counter() - began
+    return TrainingHistory(trace, np.zeros((len(trace), 1)), num_data, seconds, "L-BFGS ended")
 
 
 def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
