@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow.likelihoods import Likelihood
 from scipy.special import logsumexp
 
 from gpflow_dwp.base import Array
@@ -90,7 +91,17 @@ class PredictiveDistribution:
         :param target: Standardiser of the targets; None for none.
         """
         means, variances = (part.numpy() for part in posterior.predict_warped_components(X))
-        likelihood = posterior.likelihood
+        return cls.of_components(posterior.likelihood, means, variances, target)
+
+    @classmethod
+    def of_components(
+        cls,
+        likelihood: Likelihood,
+        means: Array,
+        variances: Array,
+        target: Standardiser | None = None,
+    ) -> PredictiveDistribution:
+        """Predict by components with these moments, warped and weighted as by a likelihood."""
         is_mixture = isinstance(likelihood, NormalMixture)
         weights = likelihood.component_weights(len(means)) if is_mixture else None
         return cls(means, variances, target, warp_of(likelihood), weights)

@@ -201,11 +201,6 @@ class Evidence:
         parts[1] = [by_noise]
         return float(value), np.concatenate([np.asarray(part, np.float64) for part in parts])
 
-    @property
-    def num_kernel_values(self) -> int:
-        """How many entries of a vector, the first ones, are the kernel's."""
-        return self._size
-
     def logs_of_kernel(self, vector: Array) -> Array:
         """Logarithms of lengthscales and variance, of one part after the other, [K]."""
         parts: Any = self._covariances.values(vector[: self._size])

@@ -34,7 +34,9 @@ def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
     :param seed: Of the proposals.
     :return: [S, K].
     """
-    mode, K = evidence.start(), evidence.num_kernel_values
+    mode = evidence.start()
+    at_mode = evidence.logs_of_kernel(mode)
+    K = len(at_mode)
     low, high = evidence.limits()[:K].T
     slopes = np.empty((K, K))
     for k, step in enumerate(_STEP * np.eye(len(mode))[:K]):
@@ -58,7 +60,6 @@ def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
     if are_few:
         for _ in range(_NUM_MOVES):
             draws = np.array([_moved(evidence, draw, rest, root, rng) for draw in draws])
-    at_mode = evidence.logs_of_kernel(mode)
     return np.array([evidence.logs_of_kernel(each) for each in np.clip(draws, low, high)]) - at_mode
 
 

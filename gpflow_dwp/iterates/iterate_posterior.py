@@ -12,11 +12,11 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import InputData, MeanAndVariance, RegressionData
-from gpflow.likelihoods import Softmax
 from gpflow.models import BayesianModel
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.likelihoods.observed import observed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.random import as_seed, fold_in, normal, split_seed
@@ -169,10 +169,9 @@ class MixturePredictions(tf.Module, abc.ABC):
 
 def _with_labels(model: BayesianModel, argument: Any) -> Any:
     """Inputs, or a tuple of inputs and observations, as the model's likelihood takes them."""
-    if isinstance(argument, tuple) and isinstance(getattr(model, "likelihood", None), Softmax):
-        # TensorFlow's cross entropy takes labels as integers only.
+    if isinstance(argument, tuple) and hasattr(model, "likelihood"):
         X, Y = argument
-        return X, tf.cast(Y, tf.int32)
+        return X, observed(model.likelihood).labels(Y)
     return argument
 
 

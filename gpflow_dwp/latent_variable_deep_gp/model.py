@@ -20,9 +20,10 @@ from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
     append_latents,
 )
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
+from gpflow_dwp.likelihoods.observed import observed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.assembly import initial_inducing
-from gpflow_dwp.models.data_checks import Batch, check_observations, count_functions
+from gpflow_dwp.models.data_checks import Batch, check_observations
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
@@ -304,7 +305,7 @@ def build_latent_variable_deep_gp(
         width = points.shape[1]
         kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(width, np.sqrt(width)))
         if index == len(kinds) - 1:
-            num_outputs = count_functions(likelihood, Y.shape[1])
+            num_outputs = observed(likelihood).num_functions(Y.shape[1])
             layers.append(LocalInducingGPLayer(kernel, points, num_outputs, jitter=jitter))
         else:
             layers.append(

@@ -80,9 +80,17 @@ class Observed:
         """What observations it takes."""
         return self._accepted or AcceptedObservations(num_columns=self.likelihood.observation_dim)
 
+    def labels(self, Y: tf.Tensor) -> tf.Tensor:
+        """Observations as GPflow's methods take them."""
+        return Y
+
     def functions(self, Y: Array) -> Array:
         """Where functions [N, Q] start, by observations [N, P]; at 0 where no scale is known."""
-        return np.zeros((len(Y), self.likelihood.latent_dim or Y.shape[1] - self.num_switches))
+        return np.zeros((len(Y), self.num_functions(Y.shape[1])))
+
+    def num_functions(self, num_columns: int) -> int:
+        """Q, the functions that observations of P columns need."""
+        return int(self.likelihood.latent_dim or num_columns - self.num_switches)
 
     def precision(self) -> float:
         """How precise that is: as the observations, or e⁻⁴ if it is a guess or noise a function.
@@ -181,6 +189,9 @@ class _Classes(Observed, of=[likelihoods.Softmax, likelihoods.MultiClass]):
     def accepted(self) -> AcceptedObservations:
         of_classes = _whole_numbers(self.likelihood.latent_dim or 1, " in one column, not one-hot")
         return of_classes._replace(num_columns=1)
+
+    def labels(self, Y: tf.Tensor) -> tf.Tensor:
+        return tf.cast(Y, tf.int32)  # TensorFlow's cross entropy takes no others
 
     def functions(self, Y: Array) -> Array:
         return 2.0 * (np.arange(self.likelihood.latent_dim or 1) == Y) - 1.0

@@ -14,10 +14,11 @@ from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.base import Array, Seed, TrainingData
 from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.likelihoods.observed import observed
 from gpflow_dwp.matrix_gaussian.covariance_root import CovarianceFamily
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.data_checks import Batch, check_observations, count_functions
+from gpflow_dwp.models.data_checks import Batch, check_observations
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
@@ -300,11 +301,11 @@ def build_matrix_gaussian_network(
     if len(counts) != depth:
         raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
     if likelihood is None:
-        observed = np.sum(np.isfinite(Y), axis=1)
-        count = float(np.sum(observed if weights is None else np.asarray(weights) * observed))
+        seen = np.sum(np.isfinite(Y), axis=1)
+        count = float(np.sum(seen if weights is None else np.asarray(weights) * seen))
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2, count)
     check_observations(likelihood, Y)
-    widths = [X.shape[1], *[width] * (depth - 1), count_functions(likelihood, Y.shape[1])]
+    widths = [X.shape[1], *[width] * (depth - 1), observed(likelihood).num_functions(Y.shape[1])]
     seeds = np.random.SeedSequence(seed).generate_state(depth)
     layers = [
         MatrixGaussianLayer(

@@ -28,13 +28,7 @@ __all__ = [
     "check_mean_function",
     "check_observations",
     "count_columns",
-    "count_functions",
 ]
-
-
-def count_functions(likelihood: Likelihood, num_columns: int) -> int:
-    """Return Q, the latent functions that a likelihood needs for observations of P columns."""
-    return int(likelihood.latent_dim or num_columns - observed(likelihood).num_switches)
 
 
 def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None:

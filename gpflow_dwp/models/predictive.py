@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
+from gpflow.likelihoods import Likelihood, MonteCarloLikelihood
 
 from gpflow_dwp.base import Seed, sizes
 from gpflow_dwp.likelihoods import NormalMixture
@@ -229,9 +229,7 @@ def _of_observed(
     missing = tf.math.is_nan(tf.cast(Y, mean.dtype))
     filled = tf.where(missing, tf.ones_like(Y), Y)
     if not observed(likelihood).by_entry:
-        # TensorFlow's cross entropy takes labels as integers only.
-        labels = tf.cast(filled, tf.int32) if isinstance(likelihood, Softmax) else filled
-        values = method(X, mean, variance, labels)
+        values = method(X, mean, variance, observed(likelihood).labels(filled))
         return tf.where(tf.reduce_any(missing, axis=-1), tf.zeros_like(values), values)
     mean, variance = (tf.where(missing, tf.zeros_like(part), part) for part in (mean, variance))
     added = likelihood._scalar_log_prob(X, mean, filled)

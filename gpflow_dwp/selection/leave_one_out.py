@@ -22,7 +22,7 @@ from gpflow_dwp.neighbours import Index
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import is_known
 
-__all__ = ["leave_one_out", "leave_one_out_of_heteroskedastic", "observed"]
+__all__ = ["distribution_of", "leave_one_out", "leave_one_out_of_heteroskedastic"]
 
 _LEAST_LEFT = 0.02
 # Of covariances of neighbours that are in memory at once.
@@ -68,7 +68,7 @@ def leave_one_out(
         mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         if output.mean_function is not None:
             mean = mean + output.mean_function(X[rows]).numpy()
-        return observed(model.likelihood, X[rows], mean, variance)
+        return distribution_of(model.likelihood, X[rows], mean, variance)
     K, C, diagonal, targets = (
         part.numpy()
         for part in regression_blocks(
@@ -94,7 +94,7 @@ def leave_one_out(
     if output.mean_function is not None:
         mean = mean + output.mean_function(X).numpy()
     counts = None if output.weights is None else output.weights.numpy()[rows]
-    return observed(model.likelihood, X[rows], mean[:, rows], variance[:, rows], counts)
+    return distribution_of(model.likelihood, X[rows], mean[:, rows], variance[:, rows], counts)
 
 
 def _left_out(
@@ -137,7 +137,7 @@ def leave_one_out_of_heteroskedastic(
     left = np.maximum(1.0 - tau * variance[..., :P], _LEAST_LEFT)
     mean[..., :P] = (mean[..., :P] - tau * variance[..., :P] * Y) / left
     variance[..., :P] /= left
-    return observed(likelihood, X, mean, variance)
+    return distribution_of(likelihood, X, mean, variance)
 
 
 def _whitened(K: Array, C: Array) -> Array:
@@ -145,7 +145,7 @@ def _whitened(K: Array, C: Array) -> Array:
     return solve_triangular(np.linalg.cholesky(K), C, lower=True, check_finite=False)
 
 
-def observed(
+def distribution_of(
     likelihood: Gaussian, X: Array, mean: Array, variance: Array, weights: Array | None = None
 ) -> PredictiveDistribution:
     """The distribution of observations, of functions with these moments.
@@ -164,7 +164,4 @@ def observed(
         means, variances = mean, variance + likelihood.noise_of(weights)
     else:
         means, variances = mean, variance + np.asarray(tf.convert_to_tensor(likelihood.variance))
-    weights = None
-    if isinstance(likelihood, NormalMixture):
-        weights = likelihood.component_weights(len(means))
-    return PredictiveDistribution(means, variances, None, warp_of(likelihood), weights)
+    return PredictiveDistribution.of_components(likelihood, means, variances)

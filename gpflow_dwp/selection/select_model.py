@@ -46,39 +46,22 @@ def select_model(
     common one. A sum of a line, functions of single inputs and one of all is kept where its
     evidence, with a prior of lengthscales, is higher, and leave-one-out scores do not object. So is
     a warp, and Student's noise, if each row is predicted from all others no worse than with plain
-    Gaussian noise, by CRPS in the unit of the observations.
+    Gaussian noise, by CRPS in the unit of the observations. Two to ten outputs each get a kernel
+    and noise of their own, if the evidence is higher by Schwarz's criterion, and scores are better.
 
-    Of up to 500 rows a single layer averages its predictions over 20 draws of lengthscales and
-    variances from their posterior, of stationary kernels and sums, where that changes those of an
-    output by more than a twentieth of their deviations
-    (:class:`gpflow_dwp.layers.RegressionGPLayer`): of one output, of several without noise, and of
-    those with kernels of their own, of ten up to 316 rows.
-
-    Without noise, and of more than 120 rows, deviations of a single layer are scaled so that 95%
-    intervals hold 95% of the rows that are left out
-    (:func:`gpflow_dwp.selection.calibration.scale_deviations`).
-
-    Of two to ten outputs each gets a kernel and noise of its own, if the evidence is higher by
-    Schwarz's criterion, and leave-one-out scores are better.
-
-    Then depth gets a trial, unless a single layer leaves less than a hundredth of the CRPS that
-    there is without inputs. Deep candidates start plain, without a warp and with Gaussian noise,
-    from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where
-    there are fewer inputs, their number, too; above 120 rows in the better kernel alone. They are
-    trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
-    or where they would not be ahead of the best single layer at what a doubling of steps gains. The
-    last is kept if it predicts each row better from all others, once draws are weighted as if they
-    had not seen it (Pareto-smoothed importance sampling): by log density, if CRPS does not object.
-    Numbers that decide are in
-    :mod:`gpflow_dwp.selection.policy`.
+    Then depth gets a trial, unless a single layer leaves next to nothing, and is kept if it
+    predicts each row better from all others, once draws are weighted as if they had not seen it: by
+    log density, if CRPS does not object. In the end a single layer gets draws of its kernel
+    (:class:`gpflow_dwp.layers.RegressionGPLayer`) of up to 500 rows, and without noise its
+    deviations are scaled (:func:`gpflow_dwp.selection.calibration.scale_deviations`). Numbers that
+    decide are in :mod:`gpflow_dwp.selection.policy`.
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.
 
     Of more rows than 1,000, so many are chosen from at random in this way. What comes of it then
     predicts each row from all, by inducing points and by what nearest rows add to them, and is
-    compared anew. Single layers are fitted by the densities of 1,000 rows given their nearest of
-    all, which show what is too fast for fewer.
+    compared anew. Single layers are fitted by the densities of 1,000 rows given their nearest.
 
     Of other likelihoods, of more rows of several outputs or with missing ones, of deep models with
     tails that are asked for, and where the output layer or minibatches are given, models are

@@ -15,7 +15,7 @@ from gpflow.likelihoods import Gaussian
 from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.gaussian_process.covariances import covariances_of
-from gpflow_dwp.gaussian_process.initial_values import find_peaks
+from gpflow_dwp.gaussian_process.fit import find_peaks
 from gpflow_dwp.gaussian_process.predictions import (
     leave_out,
     predict,
@@ -36,7 +36,7 @@ from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.choice import Choice
-from gpflow_dwp.selection.leave_one_out import observed
+from gpflow_dwp.selection.leave_one_out import distribution_of
 from gpflow_dwp.selection.observations import has_atoms, shares_of_precision
 from gpflow_dwp.selection.scores import RowScores, is_level
 from gpflow_dwp.selection.starts import (
@@ -257,7 +257,7 @@ class SingleLayers:
         try:
             of_rows = solved(X, *sites(self.Y[seen], self.weights[seen], likelihood), kernel)
             mean, variance = predict(X, kernel, *of_rows, new)
-            distribution = observed(likelihood, new, mean[None], variance[None])
+            distribution = distribution_of(likelihood, new, mean[None], variance[None])
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             return np.array(RowScores.none(len(unseen))[:2])
         return np.array(RowScores.of(distribution, self.Y[unseen], self.steps)[:2])
@@ -373,7 +373,7 @@ class SingleLayers:
                 mean, variance = predict_given(self.X[rows], *seen, start.kernel, neighbours)
                 left = rows[neighbours[:, -1]]
             X, weights = self.X[left], self.weights[left]
-            distribution = observed(likelihood, X, mean[None], variance[None], weights)
+            distribution = distribution_of(likelihood, X, mean[None], variance[None], weights)
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             start = start._replace(evidence=-math.inf)
         else:
