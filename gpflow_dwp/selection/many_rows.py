@@ -52,7 +52,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     order = np.random.default_rng(trainer.seed).permutation(len(trainer.X))
     if weights is not None:
         order = order[weights[order] > 0.0]
-    some, rows = order[: policy.EXACT_ROWS], order[-policy.LEFT_OUT :]
+    some, rows = order[: policy.EXACT_ROWS], order[-policy.ROWS_FOR_CHOICE :]
     few = Search(
         dataclasses.replace(
             trainer,

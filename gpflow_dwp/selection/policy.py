@@ -18,17 +18,14 @@ Effort = Literal["quick", "default", "thorough"]
 EXACT_ROWS = 1_000
 """Up to so many rows inference is exact; of more, so many choose - periods, kin8nm."""
 ROWS_FOR_CHOICE = 500
-"""So many choose the kernel and likelihood of single layers, and may have draws of the kernel."""
+"""So many choose the kernel and likelihood of single layers, and may have draws of the kernel; of
+more rows than those of exact inference so many are left out - kin8nm, power."""
 ROWS_FOR_STARTS = 250
 """So many find where single layers start, by random or next to each other - daily, periods."""
 FEW_ROWS = 120
 """Up to so many rows deep candidates of two kernels are tried - step, swirl, jump."""
 FEWEST_ROWS = 20
 """So many rows have to be whole, or an output observed in, to be fitted by themselves."""
-ROWS_OF_BOUND = 20_000
-"""So many tell the bound of a model of more rows."""
-LEFT_OUT = 500
-"""So many of more rows than those of exact inference are left out - kin8nm, power."""
 NEIGHBOURS = 50
 """From so many nearest rows residuals of inducing points are predicted - friedman, periods."""
 NEIGHBOURS_ALONE = 100
@@ -56,13 +53,12 @@ SURE_ERRORS = 3.0
 LEVEL_CRPS = 0.05
 """As a share: two mean scores are level that differ by no more, nor by a standard error."""
 LEVEL_NATS = 0.01
-"""The same of log density, in nats a row - sums of small tables."""
+"""The same of log density, in nats a row; tails that gain more are kept with less evidence, which
+is a bound - sums of small tables, outliers."""
 NATS_OF_LENGTHSCALE = 1.0
 """What each parameter of a kernel counts for, as in Akaike's criterion - borehole, swiss."""
 NATS_OF_TAILS = 0.5
 """What tails count for: where there are none they cost nothing."""
-GAIN_OF_TAILS = 0.01
-"""In nats a row: enough where tails have less evidence, which is a bound - outliers."""
 SURE_NATS = 10.0
 """With so much more evidence predictions need not be surely better - share, rain."""
 LOSS_OF_WARP = 0.5
@@ -96,6 +92,4 @@ STAGES: tuple[tuple[float, int | None], ...] = ((0.13, None), (0.33, 2), (0.54, 
 ANNEALING_OF_ONE = 0.5
 """Share of the steps in which log ratios are annealed, of one candidate - step."""
 FIRST_STAGE = 0.4
-"""The share of the steps after which a bound that is too low ends a model."""
-NATS_IN_REACH = 0.02
-"""Which is lower than the best one by so much, in nats a row."""
+"""The share of the steps after which a bound that is lower by LEAST_NATS ends a model."""

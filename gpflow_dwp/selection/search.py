@@ -305,7 +305,7 @@ class Search(Trials):
             first = max(1, round(policy.FIRST_STAGE * steps))
             history = trainer.take_steps(model, first)
             bound = trainer.estimate_bound(model)
-            reach = policy.NATS_IN_REACH * len(trainer.X)
+            reach = policy.LEAST_NATS * len(trainer.X)
             if bound > best.trial.elbo - reach and steps > first:
                 more = trainer.take_steps(model, steps - first, annealing=0.0, seed=1)
                 history = history.followed_by(more)

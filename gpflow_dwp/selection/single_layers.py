@@ -217,7 +217,7 @@ class SingleLayers:
         if heavy.evidence > best.evidence:
             is_kept = predicts(heavy, best, plain[0], errors=0.0)
         else:
-            is_kept = predicts(heavy, best, plain[0], least=policy.GAIN_OF_TAILS)
+            is_kept = predicts(heavy, best, plain[0], least=policy.LEVEL_NATS)
         return heavy if is_kept else best
 
     def _gains_unseen(self, other: Start, best: Start) -> bool:

@@ -41,8 +41,9 @@ _INDUCING = (100, 500)
 _INDUCING_OF_BATCHES = 200
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
+# Rows at once whose bound is told, and in all.
 _DRAWS_FOR_BOUND = 20
-_ROWS_FOR_BOUND = 2_000
+_ROWS_FOR_BOUND, _MOST_ROWS = 2_000, 20_000
 
 
 @dataclasses.dataclass
@@ -165,7 +166,7 @@ class Trainer:
             jitter=single_layer_jitter(model.likelihood),
         )
         X, Y, num_iterations = self.X, self.Y, 0 if is_fitted else policy.ITERATIONS
-        if len(X) > policy.ROWS_OF_BOUND and start.precisions is None:
+        if len(X) > _MOST_ROWS and start.precisions is None:
             some = self._some_rows
             of_some = None if weights is None else weights[some]
             fit_to(with_weights(X[some], Y[some], of_some), max_iterations=num_iterations)
@@ -234,7 +235,7 @@ class Trainer:
     def _some_rows(self) -> npt.NDArray[np.int64]:
         """Rows that stand for all of many."""
         order = np.random.default_rng(0).permutation(len(self.X))
-        return np.sort(order[: policy.ROWS_OF_BOUND])
+        return np.sort(order[: _MOST_ROWS])
 
     def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING
