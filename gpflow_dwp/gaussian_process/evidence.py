@@ -207,21 +207,6 @@ class Evidence:
         logs = [np.log(value).ravel() for p in parts for value in (p.lengthscales, p.variance)]
         return np.concatenate(logs)
 
-    def value(self, vector: Array) -> float:
-        """The same of an exact process, up to what the kernel does not change."""
-        noise, warp, _, precisions = self._split(vector)
-        row_noise = noise / (self.weights * precisions)
-        Z = self.Y if warp is None else _warped(warp, self.Y)[0]
-        A, diagonal = self._covariances.blocks(vector[: self._size])
-        A[np.diag_indices(len(A))] += row_noise
-        L, failed = lapack.dpotrf(A, lower=True, clean=True)
-        if failed or not np.isfinite(L[-1, -1]):
-            return -np.inf
-        log_det, P = 2.0 * np.sum(np.log(np.diagonal(L))), Z.shape[1]
-        value = -0.5 * (np.sum(_solve(L, Z) ** 2) + P * log_det)
-        value -= 0.5 * self.jitter * P * diagonal.mean() * np.sum(1.0 / row_noise)
-        return float(value) + self._covariances.log_prior(vector[: self._size])[0]
-
     def log_prior(self, vector: Array) -> float:
         """The log density of the kernel's and the warp's parameters, up to a constant."""
         warp, of_kernel = self._split(vector)[1], self._covariances.log_prior(vector[: self._size])

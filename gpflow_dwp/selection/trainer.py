@@ -235,7 +235,7 @@ class Trainer:
     def _some_rows(self) -> npt.NDArray[np.int64]:
         """Rows that stand for all of many."""
         order = np.random.default_rng(0).permutation(len(self.X))
-        return np.sort(order[: _MOST_ROWS])
+        return np.sort(order[:_MOST_ROWS])
 
     def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING
