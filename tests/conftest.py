@@ -140,6 +140,14 @@ def eager() -> Iterator[None]:
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.fixture(scope="module")
+def plain_single_layers() -> Iterator[None]:
+    """Try no sums and no draws of the kernel, which take half of the time of a single layer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpflow_dwp.selection.policy.FEWEST_ITERATIONS", 1_000)
+        yield
+
+
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are written without being drawn."""

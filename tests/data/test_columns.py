@@ -17,6 +17,8 @@ from gpflow_dwp import emulation
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.estimator import ChainedEmulator, DeepWishartClassifier, DeepWishartRegressor
 
+pytestmark = pytest.mark.usefixtures("plain_single_layers")
+
 BOUNDS = {"speed": (0.0, 1.0), "passes": (0.7, 4)}
 
 

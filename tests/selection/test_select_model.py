@@ -19,6 +19,8 @@ from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import num_lengthscales
 
+pytestmark = pytest.mark.usefixtures("plain_single_layers")
+
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 2))
 SIGNAL = np.sin(2.0 * X[:, :1])
@@ -35,7 +37,7 @@ def standardised(Y: np.ndarray) -> np.ndarray:
 def test_a_single_layer_is_kept_where_depth_does_not_pay() -> None:
     """Catches a deep model that is kept although it predicts no better."""
     data = X, standardised(SIGNAL + NOISE)
-    selection = select_model(data, width=2, kernel="Matern52", **{**OF_NOISE, "num_steps": 12})
+    selection = select_model(data, width=2, kernel="Matern52", **{**OF_NOISE, "num_steps": 8})
 
     deep = [each for each in selection.candidates if each.depth > 1]
     assert selection.best.depth == 1 and selection.best in selection.candidates
@@ -181,12 +183,12 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
     """
     inputs, targets = make_regression(200, 10, n_informative=1, noise=20.0, random_state=42)
     data = standardised(inputs), standardised(targets[:, None])
-    short = {"likelihood": "gaussian", "num_steps": 8, "progress": False}
+    short = {"likelihood": "gaussian", "num_steps": 4, "progress": False}
     selection = select_model(data, depth=2, kernel="Matern32", num_inducing=20, **short)
 
     assert (selection.best.depth, selection.best.kernel) == (2, "Matern32")
     assert selection.model.inducing_variable.num_inducing == 20
-    assert len(selection.history.elbo) == 8
+    assert len(selection.history.elbo) == 4
     assert np.mean(np.square(selection.model.predict_f(data[0])[0] - data[1])) < 0.25
 
 
@@ -260,8 +262,8 @@ def test_rows_of_no_weight_are_not_learned_from() -> None:
     spoilt = standardised(SIGNAL + NOISE)
     weights = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
     data = X, np.where(weights[:, None] > 0.0, spoilt, -spoilt), weights
-    for depth, width in ((1, None), (2, 2)):
-        settings = {**OF_NOISE, "num_steps": 12, "kernel": "Matern52"}
+    for depth, width, num_steps in ((1, None, 12), (2, 2, 6)):
+        settings = {**OF_NOISE, "num_steps": num_steps, "kernel": "Matern52"}
         model = select_model(data, depth=depth, width=width, **settings).model
         error = (model.predict_f(X)[0] - spoilt).numpy()
         assert np.sqrt(np.mean(np.square(error))) < 0.5
