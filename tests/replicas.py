@@ -129,7 +129,7 @@ def resumed(strategy: Any) -> float:
         stopping = EarlyStopping(DATA, lambda model, _: -float(model.likelihood.variance.numpy()))
         end = {"callbacks": [stopping, lambda progress: progress.step == until]}
         place = {"callback_interval": 4, "checkpoint_directory": folder}
-        return trained(strategy, lambda: wishart(2, "regression"), batch_size=5, **end, **place)
+        return trained(strategy, lambda: wishart(1, "regression"), batch_size=5, **end, **place)
 
     folder = FOLDER / "resumed"
     part(None, 4, folder)

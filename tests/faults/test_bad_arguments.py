@@ -20,7 +20,7 @@ from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer, WishartL
 from gpflow_dwp.models import load_model, model_from_bytes, save_model
 from gpflow_dwp.serving import export_model
 
-IN_SHORT = 10
+IN_SHORT = 20
 REFUSALS = (ValueError, FileExistsError, FileNotFoundError, NotADirectoryError)
 X, Y = toy_data()
 N, D = X.shape

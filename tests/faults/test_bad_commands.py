@@ -15,7 +15,7 @@ from command_line import columns, declared_options
 from cyclopts import Argument
 from faults.conftest import FEW, FIT, command, content, not_refused
 
-IN_SHORT = 10
+IN_SHORT = 20
 # Of each type of option, what it is not.
 BAD_VALUES = {int: ("-1", "x", "", "nan"), float: ("-0.1", "1.5", "inf", "x", "")}
 # What each command needs besides.

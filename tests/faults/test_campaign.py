@@ -34,7 +34,7 @@ from gpflow_dwp.models import model_from_bytes, model_to_bytes
 from gpflow_dwp.models.named_kernels import make_kernels
 from gpflow_dwp.validation import check_process
 
-IN_SHORT = 10
+IN_SHORT = 15
 RUN = Path("run")
 FILES = ("run.json", "metrics.json", "options.json", "history.csv", "predictions.csv")
 NUM_FLIPS, NUM_CUTS = 60, 14  # of each file, and of a model

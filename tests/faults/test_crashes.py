@@ -184,8 +184,8 @@ CASES = {
 }
 
 
-SEVERAL_TRAININGS = "fit --out", "fit --resume"
-"""In short runs `tests/cli/test_runs.py` has each state of a folder, without a training."""
+SEVERAL_TRAININGS = ("fit --resume",)
+"""In short runs `tests/cli/test_resume.py` has one of them."""
 
 
 def names_in(folder: Path) -> set[str]:
@@ -233,7 +233,7 @@ def test_a_process_that_ends_anywhere_loses_nothing(case: Case, here: Path, some
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", ["predict --out", "save_model"])
+@pytest.mark.parametrize("name", ["fit --out", "predict --out", "save_model"])
 @pytest.mark.usefixtures("quick")
 def test_a_full_disk_is_told_in_one_line_and_loses_nothing(
     name: str, here: Path, some: Any
