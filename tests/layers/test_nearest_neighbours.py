@@ -146,7 +146,7 @@ def test_gradient_of_the_bound_is_that_of_finite_differences() -> None:
 
 def test_blocks_and_graphs_find_the_same_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches another search in compiled functions, and blocks of rows that are not joined."""
-    model = make(2, 5)
+    model = make(1, 5)
     expected = [part.numpy() for part in model.predict_y(NEW)]
     of_graph = tf.function(model.predict_y, autograph=False)(tf.constant(NEW))
     monkeypatch.setattr(mixture_posterior, "_MAX_BLOCK_SIZE", 10_000)

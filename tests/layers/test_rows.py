@@ -142,7 +142,7 @@ def test_joint_predictions_agree_with_single_ones() -> None:
 
 def test_graphs_and_random_functions_predict_the_same() -> None:
     """Catches another search in compiled functions, and draws of functions of other moments."""
-    model = make(2, 6, 5)
+    model = make(1, 6, 5)
     expected = [part.numpy() for part in model.predict_f(NEW, seed=0)]
     for part, other in zip(
         tf.function(lambda X: model.predict_f(X, seed=0))(NEW), expected, strict=True

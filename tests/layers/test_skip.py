@@ -67,7 +67,7 @@ def plain_ratio(layer: GramLayer, model: DeepKernelProcess) -> float:
 @pytest.mark.usefixtures("eager")
 def test_it_trains_and_is_saved() -> None:
     model = make_model(LAYERS["Wishart"]())
-    fit(model, (X, Y), 5, progress=False)
+    fit(model, (X, Y), 2, progress=False)
 
     again = model_from_bytes(model_to_bytes(model))
 
