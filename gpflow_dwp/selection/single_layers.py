@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, Linear
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
@@ -24,6 +24,7 @@ from gpflow_dwp.gaussian_process.predictions import (
     solved,
 )
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
+from gpflow_dwp.kernels.values import Part
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
@@ -124,7 +125,16 @@ class SingleLayers:
             common = found[0].apart(kernel=with_one_scale(found[0]))
             common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
+        if len(kernels) > 1 and self._noise is _NOISE:
+            noise = self._noise_alone()
+            found[:0] = [noise] if noise.evidence > found[0].evidence else []
         return found
+
+    def _noise_alone(self) -> Start:
+        """A line without a slope: of observations that inputs tell nothing of."""
+        began = time.perf_counter()
+        line = Start("Linear", (Part(Linear, 1e-8, np.empty(0)),), self._noise_of(1.0))
+        return self.scored(self.fit(line, self._rows, 0), began)
 
     @functools.cached_property
     def _patches(self) -> list[Index]:

@@ -353,3 +353,12 @@ def test_a_trial_ends_where_its_way_leads_nowhere(
     for steps, lead in ((400, -10.0), (1_400, 0.0)):
         few.follow(steps, RowScores(np.full(100, lead / 100.0), np.ones(100)))
     assert few.leads_past  # 6 of 2 nats, at 5.5 a doubling
+
+
+def test_observations_that_inputs_tell_nothing_of_have_no_function() -> None:
+    """Catches a rough function in place of noise, whose deviation would be half of that."""
+    rng = np.random.default_rng(10)
+    X, Y = rng.uniform(-1.5, 1.5, (60, 2)), rng.standard_normal((60, 1))
+    found = select_model((X, Y), depth=1, progress=False)
+    assert isinstance(found.model.output_layer.kernel, gpflow.kernels.Linear)
+    assert found.model.predict_f(X)[1].numpy().max() < 0.1
