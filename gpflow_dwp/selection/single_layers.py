@@ -132,9 +132,11 @@ class SingleLayers:
 
     def _noise_alone(self) -> Start:
         """A line without a slope: of observations that inputs tell nothing of."""
-        began = time.perf_counter()
-        line = Start("Linear", (Part(Linear, 1e-8, np.empty(0)),), self._noise_of(1.0))
-        return self.scored(self.fit(line, self._rows, 0), began)
+        began, rows = time.perf_counter(), self._rows
+        squares = np.mean(self.Y[rows] ** 2, axis=1)
+        variance = np.clip(np.average(squares, weights=self.weights[rows]), *self._noise[2])
+        line = Start("Linear", (Part(Linear, 1e-8, np.empty(0)),), self._noise_of(float(variance)))
+        return self.scored(self.fit(line, rows, 0), began)
 
     @functools.cached_property
     def _patches(self) -> list[Index]:
