@@ -125,18 +125,7 @@ class SingleLayers:
             common = found[0].apart(kernel=with_one_scale(found[0]))
             common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
-        if len(kernels) > 1 and self._noise is _NOISE:
-            noise = self._noise_alone()
-            found[:0] = [noise] if noise.evidence > found[0].evidence else []
         return found
-
-    def _noise_alone(self) -> Start:
-        """A line without a slope: of observations that inputs tell nothing of."""
-        began, rows = time.perf_counter(), self._rows
-        squares = np.mean(self.Y[rows] ** 2, axis=1)
-        variance = np.clip(np.average(squares, weights=self.weights[rows]), *self._noise[2])
-        line = Start("Linear", (Part(Linear, 1e-8, np.empty(0)),), self._noise_of(float(variance)))
-        return self.scored(self.fit(line, rows, 0), began)
 
     @functools.cached_property
     def _patches(self) -> list[Index]:
@@ -175,6 +164,20 @@ class SingleLayers:
             and (first.scores is None or is_level(sums.scores, first.scores))
         )
         return [sums, *joint] if is_ahead else [*joint, sums]
+
+    def with_noise_alone(self, plain: list[Start]) -> list[Start]:
+        """Add a line without a slope first, if inputs tell nothing of the observations.
+
+        :param plain: Processes with Gaussian noise or none, best first.
+        """
+        if self._noise is _NUGGET:
+            return plain
+        began, rows = time.perf_counter(), self._rows
+        squares = np.mean(self.Y[rows] ** 2, axis=1)
+        variance = np.clip(np.average(squares, weights=self.weights[rows]), *self._noise[2])
+        line = Start("Linear", (Part(Linear, 1e-8, np.empty(0)),), self._noise_of(float(variance)))
+        line = self.scored(self.fit(line, rows, 0), began)
+        return [line, *plain] if line.evidence > plain[0].evidence else plain
 
     def sum_from(self, sums: Start) -> Start:
         """Fit a sum from one that was fitted to other observations."""
