@@ -61,9 +61,11 @@ class Search(Trials):
         if likelihood == "heteroskedastic":
             return self.by_bound(lambda _: heteroskedastic)
         if are_free:
-            plain = singles.with_noise_alone(singles.with_sums(plain))
+            plain = singles.with_sums(plain)
         first = [each.kernels for each in given or () if each.depth == 1]
         ones = [each for each in plain if not all(first) or (each.name,) in first] or plain
+        if are_free and self.has_leave_one_out:
+            ones = singles.with_noise_alone(ones)
         start = (
             singles.best_likelihood(ones)
             if likelihood == "auto"

@@ -168,6 +168,8 @@ class SingleLayers:
     def with_noise_alone(self, plain: list[Start]) -> list[Start]:
         """Add a line without a slope first, if inputs tell nothing of the observations.
 
+        It is for single layers only: deeper models cannot start from it.
+
         :param plain: Processes with Gaussian noise or none, best first.
         """
         if self._noise is _NUGGET:

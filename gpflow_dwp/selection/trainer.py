@@ -41,8 +41,8 @@ _INDUCING = (100, 500)
 _INDUCING_OF_BATCHES = 200
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
-# Rows at once whose bound is told, and in all.
 _DRAWS_FOR_BOUND = 20
+# At once, and in all.
 _ROWS_FOR_BOUND, _MOST_ROWS = 2_000, 20_000
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_regression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.likelihoods import WarpedGaussian
-from gpflow_dwp.selection import Choice, select_model
+from gpflow_dwp.selection import Candidate, Choice, select_model
 from gpflow_dwp.selection.depth import _Way
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.single_layers import SingleLayers
@@ -356,9 +356,13 @@ def test_a_trial_ends_where_its_way_leads_nowhere(
 
 
 def test_observations_that_inputs_tell_nothing_of_have_no_function() -> None:
-    """Catches a rough function in place of noise, whose deviation would be half of that."""
+    """Catches a rough function in place of noise, and a deep candidate that starts from a line."""
     rng = np.random.default_rng(10)
     X, Y = rng.uniform(-1.5, 1.5, (60, 2)), rng.standard_normal((60, 1))
-    found = select_model((X, (Y - Y.mean()) / Y.std()), depth=1, progress=False)
+    data = X, (Y - Y.mean()) / Y.std()
+    found = select_model(data, depth=1, progress=False)
     assert isinstance(found.model.output_layer.kernel, gpflow.kernels.Linear)
     assert found.model.predict_f(X)[1].numpy().max() < 0.1
+    given = [Candidate(depth=1), Candidate(depth=2)]
+    tried = select_model(data, candidates=given, num_steps=4, progress=False).candidates
+    assert tried[-1].depth == 2 and tried[-1].kernel != "Linear"
