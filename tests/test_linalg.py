@@ -367,6 +367,24 @@ def test_gradient_after_escalation_is_that_of_the_jittered_matrix() -> None:
     np.testing.assert_allclose(tape.gradient(log_det, matrix), expected, rtol=1e-9)
 
 
+def test_xla_equals_plain_with_gradient() -> None:
+    batch = tf.constant(np.stack([matrices(3), indefinite(-1e-4)]))
+    cross, features = arrays(2, 3, 4), arrays(2, 3, 2)
+
+    def run(batch: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        with tf.GradientTape() as tape:
+            tape.watch(batch)
+            factorised = factorise(batch, tf.constant([1e-6, 1e-6], tf.float64))
+            mean, explained = conditional_moments(factorised, cross, features)
+            score = tf.reduce_sum(tf.sin(cholesky(factorised))) + tf.reduce_sum(mean)
+            score += tf.reduce_sum(tf.sin(explained))
+        return mean, explained, tape.gradient(score, batch)
+
+    compiled = tf.function(run, jit_compile=True, autograph=False)
+    for value, expected in zip(compiled(batch), run(batch), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-8, atol=1e-10)
+
+
 def test_jitter_is_gpflows_where_none_is_given() -> None:
     assert as_jitter(None) == 1e-6
     assert as_jitter(0) == 0.0

@@ -21,6 +21,31 @@ from gpflow_dwp.bijectors import (
 )
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, GeneralisedBartlett
 
+RNG = np.random.default_rng(0)
+TRAPEZOID = reference.random_trapezoid(RNG, 2, 4, 3)
+SINGULAR = TRAPEZOID @ np.swapaxes(TRAPEZOID, -1, -2)
+# Of each class: an input, and arguments by name, arrays among them, if it has any.
+EXAMPLES: list[tuple[str, np.ndarray, dict[str, Any]]] = [
+    ("ColumnScaledTril", np.tril(RNG.normal(size=(2, 3, 3))), {}),
+    (
+        "RightTriangularProduct",
+        TRAPEZOID,
+        {"column_mixing_tril": reference.random_tril(RNG, 2, 3, 3)},
+    ),
+    (
+        "SingularCongruence",
+        SINGULAR,
+        {"row_mixing": reference.random_invertible(RNG, 2, 4, 4), "df": 3},
+    ),
+    (
+        "TriangularCongruence",
+        SINGULAR,
+        {"row_mixing": reference.random_tril(RNG, 2, 4, 4), "df": 3},
+    ),
+    ("TallCholeskyOuterProduct", TRAPEZOID, {"rank": 3}),
+]
+every_example = pytest.mark.parametrize(("name", "x", "arguments"), EXAMPLES)
+
 
 def outer(factor: np.ndarray) -> np.ndarray:
     return factor @ np.swapaxes(factor, -1, -2)
@@ -78,12 +103,39 @@ def test_maps_are_numpys_and_log_determinants_those_of_finite_differences(
     )
 
 
+def make(name: str, arguments: dict[str, Any], convert: Any) -> Any:
+    converted = {
+        key: convert(value) if isinstance(value, np.ndarray) else value
+        for key, value in arguments.items()
+    }
+    return getattr(bijectors, name)(**converted)
+
+
+def test_every_class_has_an_example() -> None:
+    assert {name for name, _, _ in EXAMPLES} == set(bijectors.__all__)
+
+
 def test_entries_above_the_diagonals_are_ignored() -> None:
     rng = np.random.default_rng(1)
     matrix, x = reference.random_tril(rng, 3, 3), reference.random_trapezoid(rng, 4, 3)
     bijector = RightTriangularProduct(matrix + np.triu(np.full([3, 3], np.nan), 1))
     np.testing.assert_allclose(bijector.forward(x + ~np.tri(4, 3, dtype=bool)), x @ matrix)
     np.testing.assert_allclose(bijector.inverse(x @ matrix + ~np.tri(4, 3, dtype=bool)), x)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.ones([2, 3]),
+        np.ones([3]),
+        np.diag([1.0, 0.0]),
+        np.diag([1.0, -1.0]),
+        [[1.0, 0.0], [np.nan, 1.0]],
+    ],
+)
+def test_bad_column_mixing_raises(matrix: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="column_mixing_tril"):
+        RightTriangularProduct(matrix)
 
 
 def test_variables_are_read_at_each_use() -> None:

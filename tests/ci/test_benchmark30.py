@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmark30 import beside_print, load, ours, ranks, report, scores
-from robust_gasp import _lost_by
+from robust_gasp import _lost_by, robust_gasp
 from scipy import stats
 from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist
@@ -87,6 +87,14 @@ def test_robust_gasp_has_its_posterior_and_gradient() -> None:
     assert -value == pytest.approx(naive(parameters, X, y), rel=1e-8)
     numeric = approx_fprime(parameters, lambda p: _lost_by(p, X, y)[0], 1e-6)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-3, atol=1e-4)
+
+
+def test_robust_gasp_finds_function_and_noise() -> None:
+    X, y, T, t = load("friedman", 120, 0.1, 10)
+    mean, variance, nugget = robust_gasp(X, y, T, 0)
+    assert np.mean((mean - t) ** 2) < 0.06 * t.var()
+    assert nugget == pytest.approx(0.1 * t.var(), rel=0.5)
+    assert 0.85 < np.mean(np.abs(mean - t) < 2 * np.sqrt(variance)) < 1.0
 
 
 def test_level_values_share_the_best_rank() -> None:

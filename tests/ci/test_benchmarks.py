@@ -11,7 +11,7 @@ import pytest
 from benchmarks.bound import BoundWatch
 from benchmarks.floor import Floor, Operation, floor_operations, tensorflow_floor
 from benchmarks.measuring import Timings
-from benchmarks.models import SHAPES, Shape
+from benchmarks.models import SHAPES, Shape, prepare_step
 
 from gpflow_dwp.training import TrainingProgress
 
@@ -40,6 +40,12 @@ def test_the_floor_has_the_operations_of_the_formulas() -> None:
     with np.errstate(all="raise"):
         Floor(floor_operations(SHAPE, "AB"), SHAPE.num_samples, "float32").run(3)
         tensorflow_floor(floor_operations(SHAPE, "AB"), "float32")(3)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("model", ["AB", "DGP"])
+def test_a_step_is_taken(model: str) -> None:
+    prepare_step(model, [12, 2, 4, 2, 2], "float64")(2)
 
 
 def test_ratios_are_taken_turn_by_turn(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases.designs import load
+from cases.functions import FUNCTIONS
 from default_model import KEPT, far_behind
 
 # The means of targets, of rows for training and test, for seed 10.
@@ -35,6 +36,14 @@ def test_rows_of_a_seed_stay_what_they_are(name: str) -> None:
 def test_a_case_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="name must be of a case, got 'swirl'"):
         load("swirl", 0)
+
+
+@pytest.mark.parametrize("name", ["additive_steps", "additive_waves", "additive_wells"])
+def test_additive_functions_have_no_interactions(name: str) -> None:
+    f, (a, b) = FUNCTIONS[name], np.random.default_rng(0).uniform(size=(2, 1, 6))
+    a, b = a[:, : f.num_inputs], b[:, : f.num_inputs]
+    single = np.where(np.eye(f.num_inputs, dtype=bool), b, a)
+    assert np.sum(f(single) - f(a)) == pytest.approx((f(b) - f(a)).item())
 
 
 def test_scores_far_behind_what_is_kept_are_told(tmp_path: Path) -> None:

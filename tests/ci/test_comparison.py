@@ -5,9 +5,11 @@ from __future__ import annotations
 import comparison
 import numpy as np
 import pytest
-from comparison import MODELS, comparison_scores
+from comparison import MODELS, ComparisonCell, compare, comparison_scores
 from scipy import integrate, stats
 from sklearn.metrics import log_loss
+
+from gpflow_dwp.estimator import DeepWishartRegressor
 
 FEW = {"depth": 2, "num_steps": 3, "num_inducing": 5, "num_prediction_samples": 3}
 FEW |= {"kernel": "SquaredExponential", "likelihood": "gaussian"}
@@ -96,3 +98,20 @@ def test_differences_to_the_best_are_paired() -> None:
     assert row["standard_error"] == pytest.approx(differences.std(ddof=1) / np.sqrt(3))
     assert [scores.loc[("nlpd", name), "among_best"] for name in nlpd] == [True, True, False]
     assert not scores.loc["fit_seconds"]["among_best"].any()
+
+
+@pytest.mark.parametrize(("table", "name"), [("diabetes", "bayesian-ridge"), ("wine", "logistic")])
+def test_a_cell_is_fitted_and_scored(table: str, name: str) -> None:
+    found = compare(ComparisonCell("", table, name, name, 0))
+    score = "rmse" if table == "diabetes" else "error"
+    assert {score, "fit_seconds"} < set(found)
+    assert found[score] < (70.0 if table == "diabetes" else 0.1)
+
+
+@pytest.mark.usefixtures("eager")
+def test_ours_is_scored_by_its_own_density() -> None:
+    """Not as a normal with its mean and deviation."""
+    X, y = numbers(40)
+    model = DeepWishartRegressor(random_state=0, **FEW).fit(X, y)
+    found = comparison.score_numbers(model, X, y)
+    assert found["nlpd"] == pytest.approx(-model.predict_log_density(X, y).mean(), rel=1e-6)

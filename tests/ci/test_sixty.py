@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases.functions import FUNCTIONS
-from cases.sixty import SIXTY
+from cases.sixty import SIXTY, Printed
 from scipy.stats import qmc
 
 # Their printed deviations are of some thousand points: of these, with kurtosis 14 to 98, they are
@@ -27,6 +27,11 @@ def test_moments_are_the_printed_ones(name: str) -> None:
     assert y.std() == pytest.approx(deviation, rel=0.11 if name in HEAVY else 0.02)
 
 
+def test_there_are_sixty() -> None:
+    assert len(SIXTY) == 60
+    assert SIXTY["borehole"] == Printed(8, 77.7056, 45.5528)
+
+
 @pytest.mark.parametrize(
     ("name", "point", "value"),
     [
@@ -41,3 +46,12 @@ def test_moments_are_the_printed_ones(name: str) -> None:
 def test_known_values(name: str, point: list[float], value: float) -> None:
     found = FUNCTIONS[name].formula(*np.asarray(point, float)[:, None])
     assert found.item() == pytest.approx(value, rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["Gfunction", "Gfunction6", "Gfunction12", "Gfunction18"])
+def test_variance_of_products_is_the_closed_form(name: str) -> None:
+    """Each factor is 1 at x = 1/4 and a / (1 + a) at 1/2, so that factors tell their offsets."""
+    f = FUNCTIONS[name]
+    low = f(np.full((f.num_inputs,) * 2, 0.25) + 0.25 * np.eye(f.num_inputs))
+    variance = np.prod(1.0 + (1.0 - low) ** 2 / 3.0) - 1.0
+    assert values(name).var() == pytest.approx(variance, rel=0.08)

@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_reference import tiny_model, toy_data
+from model_reference import randomise, tiny_model, toy_data
 from scipy import stats
 from uci import figures, scores, tables
-from uci.cells import Cell, make_cells, run_cell
+from uci.cells import BUILDERS, Cell, make_cells, run_cell
 from uci.scores import prediction_scores, whole_data_bound
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 
 DATA = toy_data()
 PLAIN = Standardiser(np.array([0.0]), np.array([1.0]))
+TARGET = Standardiser(np.array([100.0]), np.array([20.0]))
 
 
 def write_archive(folder: Path) -> str:
@@ -83,6 +87,15 @@ def test_every_combination_has_one_cell(tmp_path: Path) -> None:
         make_cells(["yacht"], [2], ["nope"], [0], uci_folder=folder)
 
 
+@pytest.mark.parametrize("model", BUILDERS)
+def test_every_model_is_built(model: str) -> None:
+    """Catches an argument that its builder does not take, or that does not get to it."""
+    (built,) = [Cell("yacht", 2, model, 0, num_inducing=4, num_samples=3).build(DATA)]
+    assert built.num_samples == 3
+    if hasattr(built, "inducing_variable"):
+        assert built.inducing_variable.Z.shape[0] == 4 and built.rows is None
+
+
 def test_a_cell_is_trained_and_scored(tmp_path: Path) -> None:
     """It goes on from its checkpoint: a second run takes no step more."""
     folder, checkpoints = write_archive(tmp_path), str(tmp_path / "checkpoints")
@@ -118,3 +131,37 @@ def test_prediction_scores_against_the_mixture_itself() -> None:
     np.testing.assert_allclose(found["rmse"], np.sqrt(np.mean((Y[:, 0] - mean) ** 2)), rtol=1e-10)
     for level, quantile in ((50, 0.674490), (90, 1.644854), (95, 1.959964)):
         assert found[f"coverage_{level}"] == np.mean(np.abs(z) <= quantile)
+
+
+def test_a_network_is_scored_by_the_first_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches draws that are cut from a mixture without its weights, or from its nodes."""
+    model, (X, Y) = build_matrix_gaussian_network(DATA, width=4), DATA
+    monkeypatch.setattr(scores, "_LARGEST_MIXTURE", 2)
+    found = prediction_scores(model, X, Y, PLAIN, num_samples=3)
+    components = model.posterior(3, seed=0).predict_warped_components(X)
+    few = [
+        part.numpy().reshape(-1, 3, *Y.shape)[:, :2].reshape(-1, *Y.shape) for part in components
+    ]
+    weights = model.likelihood.component_weights(len(few[0]))
+    expected = PredictiveDistribution(*few, weights=weights).crps(Y).mean()
+    np.testing.assert_allclose(found["crps"], expected, rtol=1e-8)
+
+
+def test_scores_of_marginals_are_in_standardised_units() -> None:
+    """Catches another bandwidth, or statistics of all rows together."""
+    model, (X, Y) = build_latent_variable_deep_gp(DATA, "LV-GP", num_inducing=5), DATA
+    randomise(model, seed=2)
+    raw = TARGET.inverse_transform(Y)
+    found = prediction_scores(model, X, raw, TARGET, num_samples=2_000, marginals=True)
+    posterior = model.posterior(2_000, seed=0)
+    exact = posterior.predict_log_density(DATA).numpy()
+    samples = posterior.sample_y(X).numpy()[..., 0]
+    np.testing.assert_allclose(found["log_likelihood_standardised"], exact.mean(), rtol=1e-8)
+    kernel = [
+        stats.gaussian_kde(column, "silverman").logpdf(y)[0]
+        for y, column in zip(Y[:, 0], samples.T, strict=True)
+    ]
+    # Other draws of y: an estimate of a density has a relative error of a few percent.
+    assert abs(found["log_likelihood_kernel"] - np.mean(kernel)) < 0.1
+    statistics = [stats.shapiro(column).statistic for column in samples.T]
+    np.testing.assert_allclose(found["shapiro_wilk"], np.median(statistics), atol=0.02)

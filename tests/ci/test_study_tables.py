@@ -14,6 +14,19 @@ import study
 from uci import tables
 from uci.tables import KEPT, as_frame, published
 
+AS_PRINTED = [
+    # Ober, Anson, Milsom and Aitchison (2023): Tables 3, 5, 6, 4 and 2.
+    (("elbo", "improved"), "naval 5 AB", 3.63, 0.22),
+    (("elbo_difference", "improved"), "yacht 5 A GW", 0.20, 0.03),
+    # Ober and Aitchison (2021): Tables 2, 3 and 4.
+    (("elbo", "original"), "yacht 5 DGP", 1.37, 0.03),
+    (("test_log_likelihood", "original"), "kin8nm 3 DIWP", 1.01, np.nan),
+    # Louizos and Welling (2016): Table 1.
+    (("rmse", "vmg"), "boston 2 VMG", 2.81, 0.11),
+    # Salimbeni, Dutordoir, Hensman and Deisenroth (2019): Table 1.
+    (("log_likelihood_kernel", "iwvi"), "energy LV-GP-GP-GP IWVI", 2.28, 0.01),
+]
+
 
 def cell(model: str, split: int, elbo: float, **changes: Any) -> dict[str, Any]:
     where = {"dataset": "yacht", "depth": 2, "model": model, "split": split, "num_steps": 9}
@@ -39,6 +52,16 @@ STUDY = as_frame(
 )
 
 
+@pytest.mark.parametrize(("what", "place", "mean", "error"), AS_PRINTED)
+def test_numbers_are_as_printed(what: Any, place: str, mean: float, error: float) -> None:
+    table = published(*what)
+    parts = table[["dataset", "depth", "model", "baseline", "inference"]]
+    parts = parts.assign(depth=parts["depth"].map("{:.0f}".format)).astype(object)
+    names = parts.where(parts.notna() & (parts != "nan"), "").agg(" ".join, axis=1).str.split()
+    row = table[names.str.join(" ") == place]
+    np.testing.assert_array_equal(row[["mean", "standard_error"]], [[mean, error]])
+
+
 def test_a_printed_number_that_changes_is_noticed() -> None:
     digest = hashlib.sha256((KEPT / "printed.csv").read_bytes()).hexdigest()
     assert digest == "bed9dd796ef7fe4bb8c1602bdec35c93dbee1a268384f37263e1c5dd62b78e1b"
@@ -61,6 +84,12 @@ def test_means_and_errors_are_over_splits_of_one_configuration() -> None:
     assert "3.500 ± 1.155 (2.07 ± 0.01)" in text and "9.000 (2.07 ± 0.01)" in text
 
 
+def test_the_objective_of_networks_is_no_bound_in_any_table() -> None:
+    """Catches objective (11), which may exceed the evidence, beside bounds."""
+    scores = tables.score_table(as_frame([cell("VMG", 0, 5.0)]))
+    assert set(scores["metric"]) == {"test_log_likelihood", "rmse"}
+
+
 def test_differences_are_paired_by_split() -> None:
     """The splits' own difficulty drops out."""
     row = only(tables.paired_differences(STUDY), metric="elbo", model="A", baseline="DGP")
@@ -70,6 +99,37 @@ def test_differences_are_paired_by_split() -> None:
     times = only(tables.runtime_table(STUDY), model="A", splits=3)
     assert times["step_over_dgp"] == pytest.approx(0.5)
     assert only(tables.calibration_table(STUDY), model="A", splits=3)["coverage_90"] == 0.9
+
+
+def test_densities_are_compared_with_what_is_otherwise_alike() -> None:
+    """By VI and IWVI, over the splits that both have."""
+
+    def density(model: str, split: int, exact: float, **changes: Any) -> dict[str, Any]:
+        scores = {"log_likelihood_standardised": exact, "log_likelihood_kernel": exact - 0.1}
+        depth = 1 if model == "GP" else 2
+        own = {"depth": depth, "dataset": "power", "shapiro_wilk": 0.9}
+        return cell(model, split, 0.0, **own, **scores, **changes)
+
+    cells = as_frame(
+        [
+            *(density("GP", split, 0.1 * split) for split in (0, 1)),
+            *(density("LV-GP-GP", split, 0.3 + 0.1 * split) for split in (0, 1)),
+            density("LV-GP-GP", 1, 1.0, num_importance_samples=5),
+        ]
+    )
+    table = tables.density_table(cells)
+    vi = only(table, model="LV-GP-GP", inference="VI")
+    assert vi["over_gp"] == pytest.approx(0.3) and np.isnan(vi["over_vi"])
+    assert vi["printed_mean"] == -0.36 and vi["kernel"] == pytest.approx(0.25)
+    iwvi = only(table, model="LV-GP-GP", inference="IWVI")
+    assert iwvi["over_vi"] == pytest.approx(0.6) and iwvi["over_gp"] == pytest.approx(0.9)
+    ranks = tables.density_ranks(cells)  # of models of different depth, which scores rank apart
+    best = only(ranks, inference="IWVI")
+    assert (best["mean_rank"], best["median_over_gp"]) == (1.0, pytest.approx(0.9))
+    assert sorted(ranks["compared"].unique()) == [
+        "GP VI, LV-GP-GP IWVI, LV-GP-GP VI",
+        "GP VI, LV-GP-GP VI",
+    ]
 
 
 def test_kept_results_make_all_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

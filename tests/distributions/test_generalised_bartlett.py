@@ -110,6 +110,37 @@ def test_ignored_entries_get_no_gradient() -> None:
             assert np.all(gradients[name].numpy()[~ignored] != 0.0)
 
 
+GOOD = {
+    "concentration": np.ones(2),
+    "rate": np.ones(2),
+    "loc": np.zeros([3, 2]),
+    "scale": np.ones([3, 2]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("concentration", np.ones(3)),
+        ("concentration", np.array([1.0, 0.0])),
+        ("concentration", np.array([1.0, np.inf])),
+        ("concentration", 1.0),
+        ("rate", np.ones([2, 1])),
+        ("rate", np.array([1.0, -1.0])),
+        ("rate", np.array([1.0, np.nan])),
+        ("loc", np.zeros([2, 3])),
+        ("loc", np.zeros(2)),
+        ("loc", np.array([[0.0, 0.0], [0.0, 0.0], [np.nan, 0.0]])),
+        ("scale", np.ones([2, 2])),
+        ("scale", np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])),
+        ("scale", np.array([[1.0, 1.0], [np.inf, 1.0], [1.0, 1.0]])),
+    ],
+)
+def test_bad_parameters_raise(name: str, bad: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        GeneralisedBartlett(**{**GOOD, name: bad})
+
+
 def test_shapes_that_are_not_static_raise() -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)], autograph=False)
     def sample(loc: tf.Tensor) -> tf.Tensor:

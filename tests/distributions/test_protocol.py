@@ -138,6 +138,20 @@ def test_compiled_for_any_batch_equals_eager(name: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+@every_name
+def test_single_precision_agrees_with_double(name: str) -> None:
+    parameters = random_parameters(name, 3, 2)
+    double = make(name, as_tensors(parameters), 2)
+    single = make(name, as_tensors(parameters, np.float32), 2)
+    assert single.dtype == tf.float32
+    value = double.sample(4, seed=SEED)
+    narrow = single.log_prob(tf.cast(value, tf.float32))
+    np.testing.assert_allclose(narrow, double.log_prob(value), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(single.mean(), double.mean(), rtol=1e-5, atol=1e-5)
+    sample, log_prob = single.experimental_sample_and_log_prob(4, seed=SEED)
+    np.testing.assert_allclose(single.log_prob(sample), log_prob, rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.parametrize("name", GRAM_NAMES)
 @pytest.mark.parametrize("df", [19, 20])
 def test_densities_of_float32_are_computed_in_float64(name: str, df: int) -> None:

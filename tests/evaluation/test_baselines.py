@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import gpflow
@@ -17,6 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.baselines import (
     fit_boosting_classifier,
+    fit_gp,
     fit_linear,
     fit_logistic,
     score,
@@ -32,6 +34,12 @@ def linear_data(rows: int, seed: int) -> Data:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=[rows, 2])
     return X, 2.0 + X @ [[1.5], [-0.4]] + 0.7 * rng.normal(size=[rows, 1])
+
+
+def curved_data(rows: int, seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, size=[rows, 1])
+    return X, np.sin(2.0 * X) + 0.2 * rng.normal(size=[rows, 1])
 
 
 def labels(rows: int, seed: int, classes: int) -> Data:
@@ -80,6 +88,26 @@ def test_logistic_scores(classes: int) -> None:
     assert scores.log_likelihood == pytest.approx(log_probabilities[range(30), truth].mean())
     assert scores.error == np.mean(logits.argmax(axis=1) != truth)
     assert 0.0 < scores.error < 0.5
+
+
+def test_sparse_bound_with_all_points_is_nearly_the_evidence() -> None:
+    train, test = curved_data(25, 0), curved_data(40, 1)
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0])
+    exact = gpflow.models.GPR(train, kernel, noise_variance=float(np.exp(-4.0)))
+    gpflow.optimizers.Scipy().minimize(
+        exact.training_loss, exact.trainable_variables, options={"maxiter": 200}
+    )
+    evidence = float(exact.log_marginal_likelihood())
+    points = train[0].copy()
+    own, sparse = (score(partial(fit_gp, inducing_inputs=Z), train, test) for Z in (None, points))
+    np.testing.assert_array_equal(points, train[0])  # which are not moved
+    assert own.elbo == pytest.approx(evidence / 25, rel=1e-6)
+    assert sparse.elbo is not None
+    assert evidence - 0.05 < 25 * sparse.elbo < evidence + 1e-4
+    mean, _ = exact.predict_y(test[0])
+    assert sparse.error == pytest.approx(np.sqrt(np.mean((mean - test[1]) ** 2)), rel=1e-2)
+    density = float(np.mean(exact.predict_log_density(test)))
+    assert sparse.log_likelihood == pytest.approx(density, abs=1e-2)
 
 
 def test_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

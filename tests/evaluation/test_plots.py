@@ -163,6 +163,21 @@ def test_the_posterior_is_above_the_prior() -> None:
     np.testing.assert_allclose(image(axes[2]), kernel, atol=0.1 * kernel.max())
 
 
+def test_points_are_shown_over_the_input_or_ordered_by_likeness() -> None:
+    one, two = tiny_model(2, data=(X, X**2)), tiny_model(2)
+    Z = one.inducing_variable.Z.numpy()[:, 0]
+    order = np.argsort(Z)
+
+    expected = image(plot_layer_grams(one, num_samples=3, order=order)[0])
+    over, below = plot_layer_grams(one, num_samples=3)
+    (mesh,) = over.collections
+    np.testing.assert_array_equal(np.ravel(mesh.get_array()), expected.ravel())
+    assert (over.get_xlabel(), below.get_ylabel()) == ("x", "x")
+    shown = image(plot_layer_grams(two, num_samples=50)[0])
+    leading = np.linalg.eigh(shown)[1][:, -1]
+    assert (np.diff(leading) >= 0).all() or (np.diff(leading) <= 0).all()
+
+
 def test_matrices_share_one_scale_and_have_each_entry_where_its_inputs_are() -> None:
     """Inputs are not equally spaced, and the first is at the top, as for matrices over numbers."""
     axes = plot_gram_matrices([np.eye(4), 3.0 * np.eye(6)], ["layer 1", "layer 2"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gpflow
 import numpy as np
 import pytest
 import scipy.stats
@@ -101,6 +102,16 @@ def test_em_in_many_passes_is_as_likely_as_batch_factor_analysis(observations: n
     assert best - 0.01 < likelihoods[-1] <= best + 1e-6
 
 
+def test_em_has_as_many_factors_as_it_warms_up_with() -> None:
+    algorithm = OnlineEM(3, warm_up=3)
+    factors = algorithm.model(
+        observe_all(algorithm, algorithm.init(20), stream(20, 2_000, seed=0))
+    ).factors
+
+    lengths = np.linalg.svd(factors, compute_uv=False)
+    assert lengths[-1] > 0.3 * lengths[0]
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: type(algorithm).__name__)
 class TestEveryAlgorithm:
     def test_mean_is_exact(self, algorithm: Any, observations: np.ndarray) -> None:
@@ -147,6 +158,16 @@ class TestEveryAlgorithm:
         assert all(np.all(np.isfinite(part)) for part in model)
         assert np.all(model.variances >= 1e-6)
 
+    def test_float32(self, algorithm: Any, observations: np.ndarray) -> None:
+        double = observe_all(algorithm, algorithm.init(7), tf.constant(observations))
+        gpflow.config.set_default_float(np.float32)
+        start = algorithm.init(7)
+        assert start.factors.dtype == tf.float32
+        start = start._replace(factors=tf.cast(algorithm_start(algorithm), tf.float32))
+
+        single = observe_all(algorithm, start, tf.constant(observations, tf.float32))
+        np.testing.assert_allclose(single.mean, double.mean, rtol=1e-4, atol=1e-5)
+
     def test_observations_of_any_kind_one_by_one(self, algorithm: Any) -> None:
         """Also catches a compiled loop that differs from eager updates."""
         whole = np.arange(21).reshape(3, 7) % 5
@@ -177,6 +198,11 @@ class TestEveryAlgorithm:
         with pytest.raises(ValueError, match="must be below the number of vectors seen, 10"):
             algorithm.model(state)
         algorithm.model(algorithm.update(state, tf.constant(observations[10])))
+
+
+def algorithm_start(algorithm: Any) -> tf.Tensor:
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float64)):
+        return algorithm.init(7).factors
 
 
 @pytest.mark.parametrize(

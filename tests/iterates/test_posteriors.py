@@ -54,7 +54,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def iterates() -> np.ndarray:
     rng = np.random.default_rng(0)
     root = rng.standard_normal((DIMENSION, DIMENSION))
-    return 1e-2 * rng.standard_normal((100, DIMENSION)) @ root.T + np.arange(DIMENSION)
+    return 1e-2 * rng.standard_normal((400, DIMENSION)) @ root.T + np.arange(DIMENSION)
 
 
 def _collect(posterior: IteratePosterior, iterates: np.ndarray) -> None:
@@ -69,34 +69,74 @@ def test_mean_is_exact(kind: str, iterates: np.ndarray) -> None:
     _collect(posterior, iterates)
 
     np.testing.assert_allclose(posterior.distribution().mean, iterates.mean(0), rtol=1e-9)
-    assert posterior.num_collected == 100
+    assert posterior.num_collected == 400
     posterior.use_mean()
     np.testing.assert_allclose(posterior.model.vector, iterates.mean(0), rtol=1e-9)
+
+
+def test_average_has_no_spread(iterates: np.ndarray) -> None:
+    posterior = IterateAverage(_Vector())
+    _collect(posterior, iterates)
+
+    np.testing.assert_array_equal(posterior.distribution().covariance(), np.zeros((4, 4)))
+    posterior.sample(seed=0)
+    np.testing.assert_allclose(posterior.model.vector, iterates.mean(0))
 
 
 def test_swag_has_the_covariance_of_its_paper(iterates: np.ndarray) -> None:
     posterior = SWAG(_Vector(), rank=20)
     _collect(posterior, iterates)
 
-    running = np.cumsum(iterates, axis=0) / np.arange(1, 101)[:, None]
+    running = np.cumsum(iterates, axis=0) / np.arange(1, 401)[:, None]
     deviations = (iterates - running)[-20:]
     low_rank = deviations.T @ deviations / 19.0
     expected = 0.5 * np.diag(iterates.var(0)) + 0.5 * low_rank
     np.testing.assert_allclose(posterior.distribution().covariance(), expected, rtol=1e-9)
 
 
+def test_small_variances_around_large_means_survive() -> None:
+    iterates = 1e4 + 1e-5 * np.random.default_rng(0).standard_normal((300, DIMENSION))
+    for kind in ("swag", "em"):
+        posterior = KINDS[kind](_Vector())
+        _collect(posterior, iterates)
+
+        variances = np.diag(posterior.distribution().covariance())
+        np.testing.assert_allclose(variances, iterates.var(0), rtol=0.5)
+
+
+def test_factor_analysis_has_the_covariance_of_the_iterates(iterates: np.ndarray) -> None:
+    posterior = FactorAnalysisPosterior(_Vector(), OnlineEM(2, warm_up=50))
+    _collect(posterior, np.tile(iterates, (5, 1)))
+
+    expected = np.cov(iterates.T)
+    covariance = np.asarray(posterior.distribution().covariance())
+    np.testing.assert_allclose(np.diag(covariance), np.diag(expected), rtol=0.2)
+    assert np.linalg.norm(covariance - expected) < 0.2 * np.linalg.norm(expected)
+
+
+def test_a_parameter_that_does_not_move_stays(iterates: np.ndarray) -> None:
+    still = iterates.copy()
+    still[:, 1] = 3.0
+    for kind in ("swag", "em", "ascent"):
+        posterior = KINDS[kind](_Vector())
+        _collect(posterior, still)
+
+        posterior.sample(seed=0)
+        np.testing.assert_allclose(posterior.model.vector[1], 3.0, atol=1e-6)
+
+
 @every_kind
 def test_saved_and_loaded(kind: str, iterates: np.ndarray, tmp_path: Path) -> None:
     """Catches state that a checkpoint misses: a posterior goes on as if nothing had been."""
     posterior, other = KINDS[kind](_Vector()), KINDS[kind](_Vector())
-    _collect(posterior, iterates[:50])
+    _collect(posterior, iterates[:200])
     path = tf.train.Checkpoint(posterior).write(str(tmp_path / "run"))
     tf.train.Checkpoint(other).read(path).assert_consumed()
     for one in (posterior, other):
-        _collect(one, iterates[50:])
+        _collect(one, iterates[200:])
     for part, expected in zip(other.distribution(), posterior.distribution(), strict=True):
         np.testing.assert_array_equal(part, expected)
-    assert other.num_collected == 100
+    assert other.num_collected == 400
 
 
 @every_kind
@@ -106,6 +146,20 @@ def test_too_few_iterates(kind: str) -> None:
     with pytest.raises(ValueError, match=r"needs at least \d collected iterates, got 0"):
         posterior.sample(seed=0)
     np.testing.assert_array_equal(posterior.model.vector, np.zeros(DIMENSION))
+
+
+@pytest.mark.parametrize("algorithm", [OnlineEM, OnlineGradientAscent])
+@pytest.mark.parametrize(("warm_up", "needed"), [(2, 4), (5, 6)])
+def test_factor_analysis_needs_iterates_after_its_warm_up(
+    algorithm: Any, warm_up: int, needed: int, iterates: np.ndarray
+) -> None:
+    posterior = FactorAnalysisPosterior(_Vector(), algorithm(2, warm_up=warm_up))
+    _collect(posterior, iterates[: needed - 1])
+
+    with pytest.raises(ValueError, match=f"at least {needed} collected iterates, got {needed - 1}"):
+        posterior.distribution()
+    _collect(posterior, iterates[needed - 1 : needed])
+    assert posterior.distribution().mean.shape == (DIMENSION,)
 
 
 def test_parameters_that_are_not_finite_are_not_collected() -> None:
@@ -184,6 +238,29 @@ def test_predictions_are_the_mixture() -> None:
     np.testing.assert_allclose(variance, (variances + means**2).mean(0) - means.mean(0) ** 2)
     density = posterior.predict_log_density((X, Y), 5, seed=3)
     np.testing.assert_allclose(density, logsumexp(densities, axis=0) - np.log(5.0))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "dtype"),
+    [
+        (gpflow.likelihoods.Softmax, np.int64),
+        (gpflow.likelihoods.MultiClass, np.float64),
+    ],
+)
+def test_densities_of_labels(likelihood: Any, dtype: Any) -> None:
+    X, _ = _data()
+    labels = np.arange(12)[:, None] % 3
+    model = gpflow.models.SVGP(
+        gpflow.kernels.Matern52(), likelihood(3), X[::3].copy(), num_latent_gps=3
+    )
+    posterior = IterateAverage(model)
+    posterior.collect()
+
+    tf.random.set_seed(0)
+    density = posterior.predict_log_density((X, labels.astype(dtype)), 2)
+    # Softmax integrates by Monte Carlo.
+    expected = model.predict_log_density((X, labels))
+    np.testing.assert_allclose(density, expected, atol=0.3)
 
 
 def test_start_step_leaves_the_first_iterates_out() -> None:

@@ -211,6 +211,22 @@ def test_stationary_diagonal_is_exact(kind: type[gk.Stationary]) -> None:
     np.testing.assert_allclose(tape.gradient(diagonal, gram), np.zeros((6, 6)), atol=slack)
 
 
+@pytest.mark.parametrize("name", ["squared_exponential", "linear", "static", "nested"])
+def test_leading_axes_broadcast(name: str) -> None:
+    kernel, F, F2 = KERNELS[name](), features(5), features(4, (3,), seed=1)
+    cross = inner(F[None], F2)
+    whole = gram_K_cross(kernel, cross, norms(F), norms(F2))
+    one = gram_K_cross(kernel, cross[:1], norms(F)[None], norms(F2))
+    other = gram_K_cross(kernel, cross[0], norms(F), norms(F2))
+    assert whole.shape == one.shape == other.shape == (3, 5, 4)
+    for s in range(3):
+        each = gram_K_cross(kernel, cross[s], norms(F), norms(F2[s]))
+        np.testing.assert_allclose(whole[s], each, rtol=1e-13)
+        mixed = gram_K_cross(kernel, cross[0], norms(F), norms(F2[s]))
+        np.testing.assert_allclose(one[s], mixed, rtol=1e-13)
+        np.testing.assert_allclose(other[s], mixed, rtol=1e-13)
+
+
 @one_of_each_kind
 def test_compiled_equals_eager(name: str) -> None:
     """Also where the number of points is unknown until it runs."""
@@ -221,6 +237,21 @@ def test_compiled_equals_eager(name: str) -> None:
     )
     for actual, wanted in zip(compiled(F, F2), three_ways(kernel, F, F2), strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=1e-12, atol=1e-13)
+
+
+@every_kernel
+def test_float32(name: str) -> None:
+    wanted = three_ways(KERNELS[name](), features(5), features(3, seed=1))
+    gpflow.config.set_default_float(np.float32)
+    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
+    F, F2 = F.astype(np.float32), F2.astype(np.float32)
+    for actual, in_float64 in zip(three_ways(kernel, F, F2), wanted, strict=True):
+        assert actual.dtype == tf.float32
+        # Order 0 has an angle near zero only on the diagonal, which is set exactly.
+        np.testing.assert_allclose(actual, in_float64, rtol=5e-5, atol=5e-5)
+    F[3], F2[1] = F[0], F[2]
+    for gradient in gradients(three_ways, kernel, F, F2):
+        assert np.all(np.isfinite(gradient))
 
 
 @one_of_each_kind

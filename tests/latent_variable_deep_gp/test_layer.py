@@ -46,6 +46,20 @@ def test_moments_are_those_of_svgp(full_cov: bool) -> None:
     np.testing.assert_allclose(-layer.log_ratio()[0], as_svgp(layer).prior_kl(), rtol=1e-10)
 
 
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_leading_axes_are_a_batch(full_cov: bool) -> None:
+    layer = make_layer()
+    X = tf.constant(np.random.default_rng(1).normal(size=(3, 4, 5, 2)))
+
+    mean, variance = layer.predict(X, full_cov=full_cov)
+
+    for s in range(3):
+        for n in range(4):
+            one_mean, one_variance = layer.predict(X[s, n], full_cov=full_cov)
+            np.testing.assert_allclose(mean[s, n], one_mean, atol=1e-10)
+            np.testing.assert_allclose(variance[s, n], one_variance, atol=1e-10)
+
+
 def test_mixing_and_skip() -> None:
     rng = np.random.default_rng(2)
     mixing = rng.normal(size=(2, 3))

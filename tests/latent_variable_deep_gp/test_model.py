@@ -143,6 +143,30 @@ def test_minibatches_and_single_draws_are_unbiased() -> None:
     assert_same_mean(data_terms(1, 300, slice(6), slice(6, None)), expected, 4.0)
 
 
+def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
+    data = toy_data()
+    model = make_model("LV-GP-GP", num_samples=2)
+
+    def bound() -> tf.Tensor:
+        return model.elbo(data, num_importance_samples=3, seed=0)
+
+    parameters = [*model.layers[0].encoder.weights, *model.layers[0].encoder.biases]
+    variables = [parameter.unconstrained_variable for parameter in parameters]
+    with tf.GradientTape() as tape:
+        value = bound()
+    gradients = tape.gradient(value, variables)
+    for variable, gradient in zip(variables, gradients, strict=True):
+        direction = np.random.default_rng(0).normal(size=variable.shape)
+        start, step = variable.numpy(), 1e-5
+        variable.assign(start + step * direction)
+        above = bound()
+        variable.assign(start - step * direction)
+        below = bound()
+        variable.assign(start)
+        expected = (above - below) / (2 * step)
+        np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_doubly_reparameterised_gradients_have_the_mean_of_plain_ones_and_less_noise() -> None:
     """Signal by noise of the encoder's gradient falls with K, and doubly reparameterised grows; at
     the exact posterior there is no noise. Each of 6,000 rows has a gradient of its own."""

@@ -164,6 +164,17 @@ def test_samples_have_the_moments_that_are_predicted(full_cov: bool) -> None:
     assert np.abs(found - covariance).max() < 16.0 / np.sqrt(count) * variance.max()
 
 
+def test_marginal_and_joint_predictions_agree() -> None:
+    """They draw hidden units in two ways: at each point, and by weights."""
+    model, count = two_outputs(), 20_000
+    marginal = model.predict_f(X[:3], num_samples=count)
+    joint = model.predict_f(X[:3], full_cov=True, num_samples=count)
+    deviation = np.sqrt(marginal[1])
+    assert (np.abs(joint[0] - marginal[0]) / deviation).max() < 6.0 * np.sqrt(2.0 / count)
+    error = np.einsum("qnn->nq", joint[1]) - marginal[1]
+    assert (np.abs(error) / deviation**2).max() < 16.0 / np.sqrt(count)
+
+
 def test_raw_and_standardised_targets_give_the_same_bound_up_to_the_jacobian() -> None:
     scale = Y.std()
     standardised = (Y - Y.mean()) / scale

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
 import gpflow.kernels as gk
 import model_reference
@@ -15,11 +17,14 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.kernels import gram_K_cross, gram_K_diag
 from gpflow_dwp.layers import (
     GaussianPosterior,
+    GramLayer,
     OutputLayer,
+    WishartLayer,
 )
 from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
 from gpflow_dwp.models import (
     DeepInverseWishartProcess,
+    DeepKernelProcess,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -105,18 +110,47 @@ def test_prior_gram_matrices_are_those_of_a_deep_wishart_process(depth: int, wid
     assert min(p_values.values()) > LEVEL, p_values
 
 
+def log_densities(
+    layer: GramLayer, covariance: tf.Tensor, features: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Log P and log Q, [S], of what a layer draws, where it has these features, [S, M, ν]."""
+    prior, posterior = layer.prior(covariance), layer.posterior(covariance)
+    if isinstance(layer, WishartLayer):
+        gram = tf.matmul(features, features, transpose_b=True)
+        return prior.log_prob(gram), posterior.log_prob(gram)
+    u = tf.linalg.matrix_transpose(features) * np.sqrt(layer.width)
+    return tf.reduce_sum(prior.log_prob(u), 1), tf.reduce_sum(posterior.log_prob(u), 1)
+
+
+WIDTH = 3
+ROTATIONS = stats.ortho_group.rvs(WIDTH, size=2, random_state=0)
+
+
+def build(kind: str, **arguments: Any) -> DeepKernelProcess:
+    return tiny_model(2, BUILDERS[kind], width=WIDTH, num_inducing=4, num_samples=2, **arguments)
+
+
 def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
-    model = tiny_model(2, width=3, num_inducing=4, num_samples=2, expected_log_ratio=False)
+    model = build("wishart", expected_log_ratio=False)
     layer, covariance = model.layers[0], model_reference.covariances(2, 4)
     features = layer.sample_inducing(covariance, 2, as_seed(0)).features
+    before = log_densities(layer, covariance, features)
 
-    def log_densities(features: tf.Tensor) -> list[tf.Tensor]:
-        gram = tf.matmul(features, features, transpose_b=True)
-        return [of(covariance).log_prob(gram) for of in (layer.prior, layer.posterior)]
+    for rotation in ROTATIONS:
+        after = log_densities(layer, covariance, features @ rotation)
+        np.testing.assert_allclose(after, before, rtol=1e-9)
 
-    for rotation in stats.ortho_group.rvs(3, size=2, random_state=0):
-        rotated = log_densities(features @ rotation)
-        np.testing.assert_allclose(rotated, log_densities(features), rtol=1e-9)
+
+def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
+    model = build("gaussian")
+    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
+    prior, posterior = log_densities(layer, covariance, features)
+
+    for rotation in ROTATIONS:
+        rotated_prior, rotated_posterior = log_densities(layer, covariance, features @ rotation)
+        np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
+        assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
 
 
 def tiny(depth: int = 2, **arguments: object) -> DeepInverseWishartProcess:
