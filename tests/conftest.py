@@ -26,7 +26,7 @@ from check_shapes import ShapeCheckingState, set_enable_check_shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 
-WITH_SHAPES = {"distributions", "kernels", "likelihoods"}
+WITH_SHAPES = {"distributions", "kernels", "layers", "likelihoods"}
 WITH_SHAPES |= {"test_linalg", "test_objectives", "test_random"}
 WITH_SHAPES |= {"test_deep_kernel_process", "test_function_draws", "test_predictive"}
 WITH_SHAPES |= {"test_variational"}

@@ -26,7 +26,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:Even though the `tf.config.exper
 # What a guide may import and the tests' environment need not have; it runs there every night.
 ELSEWHERE = ("mlflow", "optuna", "trieste")
 README = ROOT / "README.md"
-GUIDES = [README, *sorted((ROOT / "notebooks" / "how-to").glob("*.md"))]
+# `ci/docs.sh` runs all of them with every push, too.
+GUIDES = [
+    pytest.param(path, id=path.stem, marks=[] if path == README else pytest.mark.slow)
+    for path in [README, *sorted((ROOT / "notebooks" / "how-to").glob("*.md"))]
+]
 FEW = 3  # steps; estimators that say nothing else take as many
 
 
@@ -47,9 +51,8 @@ def given() -> dict[str, Any]:
     return {"__name__": "guide", **data, **new, "model": model}
 
 
-@pytest.mark.slow  # `ci/docs.sh` runs all of them with every push
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("guide", GUIDES)
 def test_python_blocks_run_one_after_the_other(
     guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +111,6 @@ def written_examples(module: SourceModule) -> int:
 MODULES_WITH_EXAMPLES = [module for module in MODULES if written_examples(module)]
 
 
-@pytest.mark.slow  # as above
 @pytest.mark.parametrize("module", MODULES_WITH_EXAMPLES, ids=repr)
 def test_examples(module: SourceModule) -> None:
     imported = importlib.import_module(module.name)

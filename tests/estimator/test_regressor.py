@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.estimator._numbers import exact_numbers
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.evaluation.mixture import mixture_cdf
 from gpflow_dwp.training import EarlyStopping
 
@@ -103,12 +104,18 @@ def test_intervals_are_quantiles(
 
 def test_samples_have_the_predictive_moments(regressor: DeepWishartRegressor) -> None:
     rows = X[:3]
-    mean, std = regressor.predict(rows, return_std=True)
-    samples = regressor.sample_y(rows, 1_000, random_state=3)
+    # The mixture of a single call has ten components; that of the samples has one for each.
+    posterior = regressor.model_.posterior(2_000, seed=1)
+    moments = posterior.predict_y(regressor.input_standardiser_.transform(rows))
+    mean = regressor.output_standardiser_.inverse_transform(moments[0])[:, 0]
+    std = Y.std() * np.sqrt(moments[1].numpy()[:, 0])
 
-    assert samples.shape == (3, 1_000)
-    np.testing.assert_allclose(samples.mean(axis=1), mean, atol=0.5 * std.max())
-    np.testing.assert_allclose(samples.std(axis=1), std, rtol=0.5)
+    samples = regressor.sample_y(rows, 2_000, random_state=3)
+
+    assert samples.shape == (3, 2_000)
+    four_standard_errors = 4.0 * std * np.sqrt(2.0 / 2_000)
+    assert (np.abs(samples.mean(axis=1) - mean) < four_standard_errors).all()
+    np.testing.assert_allclose(samples.std(axis=1), std, rtol=0.15)
     np.testing.assert_array_equal(regressor.sample_y(rows, 4), regressor.sample_y(rows, 4))
     assert not np.array_equal(regressor.sample_y(rows), regressor.sample_y(rows, random_state=1))
     with pytest.raises(ValueError, match="n_samples must be a positive integer, got 0"):
@@ -132,6 +139,34 @@ def test_several_outputs_have_their_own_units_and_noise(two_outputs: DeepWishart
     assert two_outputs.predict_log_density(X[:3], mean[:3]).shape == (3,)
     scale = two_outputs.output_standardiser_.scale
     np.testing.assert_allclose(scale, [Y.std(), 0.01 * Y.std()])
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("noise", ["warped", "warped_student_t"])
+def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
+    """Catches quantiles and densities of warped targets, also after a pickle."""
+    short = {**SMALL, "depth": 1, "num_steps": 2}
+    noisy = {"likelihood": noise}
+    regressor = DeepWishartRegressor(**{**short, **noisy}).fit(X, Y)
+    regressor.model_.likelihood.warp.skewness.assign([0.7])
+
+    mean, std = regressor.predict(X, return_std=True)
+    samples = regressor.sample_y(X[:3], 4_000)
+    quantiles = regressor.predict_quantiles(X, [0.1, 0.8])
+    again = pickle.loads(pickle.dumps(regressor))
+
+    error = std[:3] / np.sqrt(4_000)
+    assert (np.abs(samples.mean(axis=1) - mean[:3]) < 5.0 * error).all()
+    for column, level in enumerate((0.1, 0.8)):
+        below = (samples < quantiles[:3, [column]]).mean(axis=1)
+        np.testing.assert_allclose(below, level, atol=0.03)
+    step = 1e-4
+    near = quantiles[:, 0]
+    inputs = regressor.input_standardiser_.transform(X)
+    ends = PredictiveDistribution.of(regressor._posterior(), inputs, regressor.output_standardiser_)
+    slope = (ends.cdf((near + step)[:, None]) - ends.cdf((near - step)[:, None]))[:, 0] / (2 * step)
+    np.testing.assert_allclose(np.exp(regressor.predict_log_density(X, near)), slope, rtol=1e-4)
+    np.testing.assert_array_equal(again.predict_quantiles(X, [0.1, 0.8]), quantiles)
 
 
 @pytest.mark.usefixtures("eager")
@@ -161,8 +196,15 @@ def test_heteroskedastic_noise_is_predicted_in_raw_units() -> None:
     assert regressor.model_.likelihood.latent_dim == 2
 
     mean, std = regressor.predict(X, return_std=True)
+    low, high = regressor.predict_interval(X[:3], 0.8)
+    samples = regressor.sample_y(X[:3], 4_000)
     again = pickle.loads(pickle.dumps(regressor))
 
+    assert samples.shape == (3, 4_000)
+    error = std[:3] / np.sqrt(4_000) + 0.1 * std[:3]  # the mixture is of few draws
+    assert (np.abs(samples.mean(axis=1) - mean[:3]) < 5.0 * error).all()
+    inside = ((samples > low[:, None]) & (samples < high[:, None])).mean(axis=1)
+    np.testing.assert_allclose(inside, 0.8, atol=0.12)
     functions = regressor.predict(X, return_std=True, include_noise=False)[1]
     noise, lower, upper = regressor.predict_noise(X, 0.9)
     np.testing.assert_allclose(noise**2 + functions**2, std**2)

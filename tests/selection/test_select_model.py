@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from sklearn.datasets import make_regression
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.selection import Candidate, Choice, select_model
 from gpflow_dwp.selection.depth import _Way
@@ -192,6 +193,18 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
     assert np.mean(np.square(selection.model.predict_f(data[0])[0] - data[1])) < 0.25
 
 
+@pytest.mark.usefixtures("eager")
+def test_outputs_have_noises_of_their_own() -> None:
+    noisy = SIGNAL + 5.0 * NOISE
+    data = X, standardised(np.hstack([SIGNAL + 0.1 * NOISE, noisy]))
+    settings = {**OF_NOISE, "num_steps": 12, "kernel": "Matern52"}
+    model = select_model(data, depth=1, **settings).model
+
+    assert isinstance(model.output_layer, RegressionGPLayer)
+    first, second = model.likelihood.variance.numpy()
+    assert first < second
+
+
 def test_outputs_of_different_inputs_have_kernels_of_their_own() -> None:
     """Catches one kernel for outputs of different inputs: errors are six to ten times as large."""
     rng = np.random.default_rng(10)
@@ -232,6 +245,15 @@ def test_a_class_of_the_users_is_not_the_one_that_it_inherits_from() -> None:
     data = X, np.hstack([SIGNAL, -SIGNAL])
     selection = select_model(data, depth=1, likelihood=Tobit(0.1), num_steps=2, progress=False)
     assert type(selection.model.likelihood) is Tobit
+
+
+def test_labels() -> None:
+    labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
+    likelihood = gpflow.likelihoods.Bernoulli()
+    selection = select_model((X, labels), depth=1, likelihood=likelihood, **SHORT)
+
+    probability = selection.model.predict_y(X)[0].numpy()
+    assert np.mean((probability > 0.5) == (labels > 0.5)) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -292,6 +314,23 @@ def test_what_is_too_fast_for_few_rows_is_seen() -> None:
     singles = SingleLayers(t, wave, None, np.zeros(1), Choice(num_steps=50), 0)
     (found,) = singles.plain(["SquaredExponential"])
     assert found.kernel[0].lengthscales < 0.02 and found.scores.mean.crps < 0.4
+
+
+def test_held_out_rows_end_the_steps() -> None:
+    """Catches held-out rows that are not looked at: of other labels, any learning is for worse."""
+    labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
+    selection = select_model(
+        (X, labels),
+        depth=1,
+        likelihood=gpflow.likelihoods.Bernoulli(),
+        validation_data=(X, 1.0 - labels),
+        patience=3,
+        **SHORT,
+    )
+
+    # The single layer of labels takes 30 steps, is judged after every one from the fifth on.
+    assert selection.history.num_steps < 15
+    assert "a callback ended the run" in selection.history.stop_reason
 
 
 def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
