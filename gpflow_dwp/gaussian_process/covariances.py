@@ -260,13 +260,14 @@ class _Taped(Covariances):
         self.lengthscales = np.zeros(len(self.start()), bool)
 
     def start(self) -> Array:
-        return Scipy.pack_tensors(self._variables).numpy().astype(np.float64)
+        return _packed(self._variables)
 
     def limits(self) -> Array:
-        return np.array([[-np.inf, np.inf]] * len(self.start()))
+        return np.full([len(self.start()), 2], [-np.inf, np.inf])
 
     def values(self, vector: Array) -> Kernel:
-        Scipy.assign_tensors(self._variables, Scipy.unpack_tensors(self._variables, vector))
+        if self._variables:
+            Scipy.assign_tensors(self._variables, Scipy.unpack_tensors(self._variables, vector))
         return self.kernel
 
     def blocks(self, vector: Array) -> Blocks:
@@ -284,7 +285,12 @@ class _Taped(Covariances):
             list(map(tf.constant, bars)),
             tf.UnconnectedGradients.ZERO,
         )
-        return Scipy.pack_tensors(found).numpy()
+        return _packed(found)
+
+
+def _packed(tensors: Sequence[tf.Tensor]) -> Array:
+    """All their entries, [K]; of a kernel that is not trained there are none."""
+    return Scipy.pack_tensors(tensors).numpy().astype(np.float64) if tensors else np.empty(0)
 
 
 def _sliced(pair: tuple[Array, Array], columns: Any) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.kernels import Kernel, Linear, Sum
+from gpflow.kernels import Constant, Kernel, Linear, Sum
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
@@ -20,6 +20,7 @@ from gpflow_dwp.random import as_seed, normal, split_seed, uniform
 from gpflow_dwp.validation import check_integers
 
 __all__ = [
+    "RandomConstants",
     "RandomFunctions",
     "RandomLines",
     "RandomWaves",
@@ -83,6 +84,21 @@ class RandomLines(NamedTuple):
         return tf.matmul(self.kernel.slice(X, None)[0], self.slopes)
 
 
+class RandomConstants(NamedTuple):
+    """S times Q functions that are constant.
+
+    :param values: [S, 1, Q].
+    """
+
+    kernel: Constant | KernelDraws
+    values: tf.Tensor
+
+    @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
+    def __call__(self, X: tf.Tensor) -> tf.Tensor:
+        """Evaluate the functions."""
+        return tf.repeat(self.values, tf.shape(X)[1], axis=1)
+
+
 class SumOfFunctions(NamedTuple):
     """Sums of functions that do not depend on each other.
 
@@ -98,7 +114,7 @@ class SumOfFunctions(NamedTuple):
         return tf.add_n([part(X) for part in self.parts])
 
 
-RandomFunctions = RandomWaves | RandomLines | SumOfFunctions
+RandomFunctions = RandomWaves | RandomLines | RandomConstants | SumOfFunctions
 
 
 def sample_random_functions(
@@ -110,7 +126,7 @@ def sample_random_functions(
     num_features: int,
     seed: int | Seed | None,
 ) -> RandomFunctions:
-    """Draw functions from the Gaussian process with a stationary or linear kernel, or their sum.
+    """Draw functions from a process with a stationary, linear or constant kernel, or their sum.
 
     Each function is Σ_j √(2σ²/F) w_j cos(ω_jᵀ x/ℓ + b_j), with w_j ~ N(0, 1), b_j uniform on
     [0, 2π), and ω_j from the kernel's spectral density (Rahimi and Recht, 2007). All S draws have
@@ -118,8 +134,8 @@ def sample_random_functions(
     the Q functions of one draw share them. Of a sum each part has functions of its own.
 
     :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32``, ``Matern52``,
-        ``SeparableMatern52``, ``Linear``, or a ``Sum`` of these; or S draws of one. The functions
-        are of its parameters' dtype.
+        ``SeparableMatern52``, ``Linear``, ``Constant``, or a ``Sum`` of these; or S draws of one.
+        The functions are of its parameters' dtype.
     :param num_inputs: Number of input columns, D.
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
@@ -147,8 +163,8 @@ def sample_random_functions(
         return SumOfFunctions(kernel, tuple(parts))
     is_drawn = isinstance(kernel, KernelDraws)
     kind = type(kernel.unit if is_drawn else kernel)
-    if kind not in (*_DEGREES, Linear):
-        names = ", ".join([*(cls.__name__ for cls in _DEGREES), "Linear", "Sum"])
+    if kind not in (*_DEGREES, Linear, Constant):
+        names = ", ".join([*(cls.__name__ for cls in _DEGREES), "Linear", "Constant", "Sum"])
         raise UnsupportedKernelError(
             f"Functions can be drawn from the kernels {names}, not from {kind.__name__}."
         )
@@ -157,6 +173,9 @@ def sample_random_functions(
     if not is_drawn:
         check_input_kernel(kernel, num_inputs)
     dtype = kernel.variance.dtype
+    if kind is Constant:
+        values = normal([num_samples, 1, num_functions], as_seed(seed), dtype)
+        return RandomConstants(kernel, tf.sqrt(kernel.variance) * values)
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
     if kind is Linear:
         slopes = normal([num_samples, active, num_functions], as_seed(seed), dtype)

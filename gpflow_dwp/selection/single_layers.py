@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
-from gpflow.kernels import Kernel, Linear
+from gpflow import set_trainable
+from gpflow.kernels import Constant, Kernel, Linear
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
@@ -24,7 +25,7 @@ from gpflow_dwp.gaussian_process.predictions import (
     solved,
 )
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
-from gpflow_dwp.kernels.values import Part
+from gpflow_dwp.kernels.values import Part, parts_of
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
@@ -103,7 +104,6 @@ class SingleLayers:
 
     def plain(self, kernels: Sequence[str]) -> list[Start]:
         """Fit each kernel with Gaussian noise or none, from several initialisations; best first."""
-        num_inputs = self.X.shape[1]
         found = []
         for name in kernels:
             began = time.perf_counter()
@@ -120,7 +120,7 @@ class SingleLayers:
                 start = self.fit(start, self._rows, self.max_iterations)
             found.append(self.scored(start, began))
         found.sort(key=lambda start: -start.evidence)
-        if len(kernels) > 1 and num_inputs > 1:
+        if len(kernels) > 1 and self.X.shape[1] > 1:
             began = time.perf_counter()
             common = found[0].apart(kernel=with_one_scale(found[0]))
             common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
@@ -155,31 +155,35 @@ class SingleLayers:
             self.fit(best.apart(kernel=kernel), few, most) for kernel in (simpler[:2], simpler)
         )
         sums = best_start([*fitted, line, common])
-        sums = sums if sums is line else self._without_idle_parts(sums, few)
-        sums = self._sum_of_rows(sums, began)
-        first = joint[0]
-        is_ahead = (
-            sums.evidence > first.evidence
-            and sums.scores is not None
-            and (first.scores is None or is_level(sums.scores, first.scores))
-        )
+        simplest = sums if sums is line else self._without_idle_parts(sums, few)
+        sums = self._sum_of_rows(simplest, began)
+        first, scores = joint[0], sums.scores
+        is_ahead = sums.evidence > first.evidence and scores is not None
+        if first.scores is not None and scores is not None:
+            is_ahead = is_ahead and is_level(scores, first.scores)
         return [sums, *joint] if is_ahead else [*joint, sums]
 
     def with_noise_alone(self, plain: list[Start]) -> list[Start]:
-        """Add a line without a slope first, if inputs tell nothing of the observations.
+        """Add a constant first, if inputs tell nothing of the observations.
 
-        It is for single layers only: deeper models cannot start from it.
+        What is so fast that rows tell next to nothing of each other is noise: the others' evidence
+        has a prior of lengthscales below √D here. Deeper models cannot start from a constant.
 
         :param plain: Processes with Gaussian noise or none, best first.
         """
         if self._noise is _NUGGET:
             return plain
-        began, rows = time.perf_counter(), self._rows
-        squares = np.mean(self.Y[rows] ** 2, axis=1)
-        variance = np.clip(np.average(squares, weights=self.weights[rows]), *self._noise[2])
-        line = Start("Linear", (Part(Linear, 1e-8, np.empty(0)),), self._noise_of(float(variance)))
-        line = self.scored(self.fit(line, rows, 0), began)
-        return [line, *plain] if line.evidence > plain[0].evidence else plain
+        began, rows, best = time.perf_counter(), self._rows, plain[0]
+        second = np.average(np.mean(self.Y[rows] ** 2, axis=1), weights=self.weights[rows])
+        noise = self._noise_of(float(np.clip(second, *self._noise[2])))
+        alone = self.fit(Start("Constant", (Part(Linear, 1e-8, np.empty(0)),), noise), rows, 0)
+        parts = parts_of(best.make_kernel())
+        scales = np.hstack([np.ravel(getattr(part, "lengthscales", ())) for part in parts])
+        short = np.minimum(np.log(scales / math.sqrt(self.X.shape[1])), 0.0)
+        if alone.evidence <= best.evidence - 0.5 * short @ short:
+            return plain
+        set_trainable(constant := Constant(), False)  # The mean is known to its standard error.
+        return [self.scored(self.fit(alone._replace(kernel=constant), rows, 0), began), *plain]
 
     def sum_from(self, sums: Start) -> Start:
         """Fit a sum from one that was fitted to other observations."""
@@ -372,11 +376,7 @@ class SingleLayers:
         )
 
     def scored(
-        self,
-        start: Start,
-        began: float,
-        rows: Index | None = None,
-        neighbours: Index | None = None,
+        self, start: Start, began: float, rows: Index | None = None, near: Index | None = None
     ) -> Start:
         """With leave-one-out scores of the rows that are for choice, or of some given others."""
         rows = self._rows if rows is None else rows
@@ -384,11 +384,11 @@ class SingleLayers:
         likelihood, left = start.likelihood, rows
         try:
             seen = sites(self.Y[rows], self.weights[rows], likelihood, precisions)
-            if neighbours is None:
+            if near is None:
                 mean, variance = leave_out(self.X[rows], *seen, start.kernel)
             else:
-                mean, variance = predict_given(self.X[rows], *seen, start.kernel, neighbours)
-                left = rows[neighbours[:, -1]]
+                mean, variance = predict_given(self.X[rows], *seen, start.kernel, near)
+                left = rows[near[:, -1]]
             X, weights = self.X[left], self.weights[left]
             distribution = distribution_of(likelihood, X, mean[None], variance[None], weights)
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):

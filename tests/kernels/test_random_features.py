@@ -25,6 +25,7 @@ MANY = 20_000
         gk.Matern12(0.5, 0.8),
         gk.Matern32(1.3, [0.5, 2.0]),
         gk.Matern52(0.7, active_dims=[1]),
+        gk.Constant(0.6),
         SeparableMatern52(1.3, [0.5, 2.0]),
         additive_kernel(gk.Matern52, [0.5, 2.0]),
     ],
