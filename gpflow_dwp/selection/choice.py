@@ -113,6 +113,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         if self.candidates is not None:
+            check_instance(Sequence, candidates=self.candidates)
             for each in self.candidates:
                 check_instance(Candidate, candidates=each)
             if not (self.candidates and is_auto(self.depth) and is_auto(self.kernel)):

@@ -264,6 +264,7 @@ def test_labels() -> None:
         ({"effort": "some"}, "effort must be one of"),
         ({"likelihood": "cauchy"}, "likelihood must be one of"),
         ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
+        ({"candidates": Candidate()}, "candidates must be an instance of Sequence, got Candidate"),
         ({"patience": 0}, "patience must be a positive integer, got 0"),
         ({"validation_data": (X[:, :1], SIGNAL)}, "validation_data cannot be used: X must have 2"),
         ({"validation_data": X}, r"validation_data cannot be used: data must be a pair \(X, Y\)"),
