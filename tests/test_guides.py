@@ -111,6 +111,7 @@ def written_examples(module: SourceModule) -> int:
 MODULES_WITH_EXAMPLES = [module for module in MODULES if written_examples(module)]
 
 
+@pytest.mark.slow  # as the guides
 @pytest.mark.parametrize("module", MODULES_WITH_EXAMPLES, ids=repr)
 def test_examples(module: SourceModule) -> None:
     imported = importlib.import_module(module.name)

@@ -54,7 +54,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def iterates() -> np.ndarray:
     rng = np.random.default_rng(0)
     root = rng.standard_normal((DIMENSION, DIMENSION))
-    return 1e-2 * rng.standard_normal((400, DIMENSION)) @ root.T + np.arange(DIMENSION)
+    return 1e-2 * rng.standard_normal((100, DIMENSION)) @ root.T + np.arange(DIMENSION)
 
 
 def _collect(posterior: IteratePosterior, iterates: np.ndarray) -> None:
@@ -69,7 +69,7 @@ def test_mean_is_exact(kind: str, iterates: np.ndarray) -> None:
     _collect(posterior, iterates)
 
     np.testing.assert_allclose(posterior.distribution().mean, iterates.mean(0), rtol=1e-9)
-    assert posterior.num_collected == 400
+    assert posterior.num_collected == 100
     posterior.use_mean()
     np.testing.assert_allclose(posterior.model.vector, iterates.mean(0), rtol=1e-9)
 
@@ -87,7 +87,7 @@ def test_swag_has_the_covariance_of_its_paper(iterates: np.ndarray) -> None:
     posterior = SWAG(_Vector(), rank=20)
     _collect(posterior, iterates)
 
-    running = np.cumsum(iterates, axis=0) / np.arange(1, 401)[:, None]
+    running = np.cumsum(iterates, axis=0) / np.arange(1, 101)[:, None]
     deviations = (iterates - running)[-20:]
     low_rank = deviations.T @ deviations / 19.0
     expected = 0.5 * np.diag(iterates.var(0)) + 0.5 * low_rank
@@ -106,7 +106,7 @@ def test_small_variances_around_large_means_survive() -> None:
 
 def test_factor_analysis_has_the_covariance_of_the_iterates(iterates: np.ndarray) -> None:
     posterior = FactorAnalysisPosterior(_Vector(), OnlineEM(2, warm_up=50))
-    _collect(posterior, np.tile(iterates, (5, 1)))
+    _collect(posterior, np.tile(iterates, (10, 1)))
 
     expected = np.cov(iterates.T)
     covariance = np.asarray(posterior.distribution().covariance())
@@ -129,14 +129,14 @@ def test_a_parameter_that_does_not_move_stays(iterates: np.ndarray) -> None:
 def test_saved_and_loaded(kind: str, iterates: np.ndarray, tmp_path: Path) -> None:
     """Catches state that a checkpoint misses: a posterior goes on as if nothing had been."""
     posterior, other = KINDS[kind](_Vector()), KINDS[kind](_Vector())
-    _collect(posterior, iterates[:200])
+    _collect(posterior, iterates[:50])
     path = tf.train.Checkpoint(posterior).write(str(tmp_path / "run"))
     tf.train.Checkpoint(other).read(path).assert_consumed()
     for one in (posterior, other):
-        _collect(one, iterates[200:])
+        _collect(one, iterates[50:])
     for part, expected in zip(other.distribution(), posterior.distribution(), strict=True):
         np.testing.assert_array_equal(part, expected)
-    assert other.num_collected == 400
+    assert other.num_collected == 100
 
 
 @every_kind
