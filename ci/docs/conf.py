@@ -93,7 +93,15 @@ shutil.rmtree(ROOT / "notebooks" / "reference" / "names", ignore_errors=True)
 
 # What the rooms share, and programs: not of the interface.
 PRIVATE_ROOMS = (
-    *("cli", "files", "neighbours", "optional", "parameter_checks", "random", "validation"),
+    "cli",
+    "files",
+    "gaussian_process",
+    "neighbours",
+    "optional",
+    "parameter_checks",
+    "pareto_smoothing",
+    "random",
+    "validation",
 )
 # What a link to a file at the top of the checkout leads to within the site.
 PAGES = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "notebooks": "index.md"}
