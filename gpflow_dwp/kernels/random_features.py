@@ -87,10 +87,11 @@ class RandomLines(NamedTuple):
 class RandomConstants(NamedTuple):
     """S times Q functions that are constant.
 
+    :param kernel: Of which they are drawn.
     :param values: [S, 1, Q].
     """
 
-    kernel: Constant | KernelDraws
+    kernel: Constant
     values: tf.Tensor
 
     @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")

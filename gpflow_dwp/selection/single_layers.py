@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 from gpflow import set_trainable
-from gpflow.kernels import Constant, Kernel, Linear
+from gpflow.kernels import Constant, Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
@@ -25,7 +25,7 @@ from gpflow_dwp.gaussian_process.predictions import (
     solved,
 )
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
-from gpflow_dwp.kernels.values import Part, parts_of
+from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
@@ -176,14 +176,14 @@ class SingleLayers:
         began, rows, best = time.perf_counter(), self._rows, plain[0]
         second = np.average(np.mean(self.Y[rows] ** 2, axis=1), weights=self.weights[rows])
         noise = self._noise_of(float(np.clip(second, *self._noise[2])))
-        alone = self.fit(Start("Constant", (Part(Linear, 1e-8, np.empty(0)),), noise), rows, 0)
+        kernels = Constant(1e-8), Constant(1.0)  # Known, or to its standard error.
+        set_trainable(kernels, False)
+        alone, constant = (self.fit(Start("Constant", each, noise), rows, 0) for each in kernels)
         parts = parts_of(best.make_kernel())
         scales = np.hstack([np.ravel(getattr(part, "lengthscales", ())) for part in parts])
         short = np.minimum(np.log(scales / math.sqrt(self.X.shape[1])), 0.0)
-        if alone.evidence <= best.evidence - 0.5 * short @ short:
-            return plain
-        set_trainable(constant := Constant(), False)  # The mean is known to its standard error.
-        return [self.scored(self.fit(alone._replace(kernel=constant), rows, 0), began), *plain]
+        is_ahead = alone.evidence > best.evidence - 0.5 * short @ short
+        return [self.scored(constant, began), *plain] if is_ahead else plain
 
     def sum_from(self, sums: Start) -> Start:
         """Fit a sum from one that was fitted to other observations."""

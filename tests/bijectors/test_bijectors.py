@@ -21,31 +21,6 @@ from gpflow_dwp.bijectors import (
 )
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, GeneralisedBartlett
 
-RNG = np.random.default_rng(0)
-TRAPEZOID = reference.random_trapezoid(RNG, 2, 4, 3)
-SINGULAR = TRAPEZOID @ np.swapaxes(TRAPEZOID, -1, -2)
-# Of each class: an input, and arguments by name, arrays among them, if it has any.
-EXAMPLES: list[tuple[str, np.ndarray, dict[str, Any]]] = [
-    ("ColumnScaledTril", np.tril(RNG.normal(size=(2, 3, 3))), {}),
-    (
-        "RightTriangularProduct",
-        TRAPEZOID,
-        {"column_mixing_tril": reference.random_tril(RNG, 2, 3, 3)},
-    ),
-    (
-        "SingularCongruence",
-        SINGULAR,
-        {"row_mixing": reference.random_invertible(RNG, 2, 4, 4), "df": 3},
-    ),
-    (
-        "TriangularCongruence",
-        SINGULAR,
-        {"row_mixing": reference.random_tril(RNG, 2, 4, 4), "df": 3},
-    ),
-    ("TallCholeskyOuterProduct", TRAPEZOID, {"rank": 3}),
-]
-every_example = pytest.mark.parametrize(("name", "x", "arguments"), EXAMPLES)
-
 
 def outer(factor: np.ndarray) -> np.ndarray:
     return factor @ np.swapaxes(factor, -1, -2)
@@ -101,18 +76,6 @@ def test_maps_are_numpys_and_log_determinants_those_of_finite_differences(
         inverse_tolerance=1e-4 if is_congruence else 1e-6,
         inverse_step=1e-7 if is_congruence else 1e-5,
     )
-
-
-def make(name: str, arguments: dict[str, Any], convert: Any) -> Any:
-    converted = {
-        key: convert(value) if isinstance(value, np.ndarray) else value
-        for key, value in arguments.items()
-    }
-    return getattr(bijectors, name)(**converted)
-
-
-def test_every_class_has_an_example() -> None:
-    assert {name for name, _, _ in EXAMPLES} == set(bijectors.__all__)
 
 
 def test_entries_above_the_diagonals_are_ignored() -> None:
