@@ -49,12 +49,13 @@ def nearest_others(rows: Array, chosen: Index, size: int) -> Index:
     :param size: How many, below N.
     :return: [B, size].
     """
-    return _nearest_others(cKDTree(rows), chosen, size)
+    return _nearest_others(cKDTree(rows), np.arange(len(rows)), rows, chosen, size)
 
 
-def _nearest_others(tree: cKDTree, chosen: Index, size: int) -> Index:
-    _, found = tree.query(tree.data[chosen], np.arange(1, size + 2))
-    found = np.asarray(found, np.int64)
+def _nearest_others(tree: cKDTree, places: Index, rows: Array, chosen: Index, size: int) -> Index:
+    """As above, of rows that are at some places among all."""
+    _, found = tree.query(rows[chosen], np.arange(1, size + 2))
+    found = places[found]
     is_other = found != chosen[:, None]
     is_other[is_other.all(axis=1), -1] = False  # of many equal rows its own may not be among them
     return found[is_other].reshape(len(chosen), size)
@@ -93,23 +94,27 @@ class Trees:
     """Rows of several draws, to search again and again outside of compiled functions' graphs.
 
     :param rows: [S, N, R].
+    :param counts: Which of them are searched, [N].
     """
 
-    def __init__(self, rows: Array) -> None:
-        self._trees = [cKDTree(each) for each in rows]
+    def __init__(self, rows: Array, counts: npt.NDArray[np.bool_]) -> None:
+        self._rows, self._places = rows, np.flatnonzero(counts)
+        self._trees = [cKDTree(each[counts]) for each in rows]
 
     def nearest_others(self, rows: Index, size: int) -> Index:
         """Indices of the nearest other rows of some rows, by each draw, [S, B, size]."""
-        size = min(size, self._trees[0].n - 1)
-        return np.stack([_nearest_others(tree, rows, size) for tree in self._trees])
+        size, pairs = min(size, len(self._places) - 1), zip(self._trees, self._rows, strict=True)
+        return np.stack(
+            [_nearest_others(tree, self._places, each, rows, size) for tree, each in pairs]
+        )
 
     def nearest(self, points: tf.Tensor, size: int) -> tf.Tensor:
         """Indices of the nearest rows of each draw's points, [S, B, size] of [S, B, R]."""
-        order = np.arange(1, min(size, self._trees[0].n) + 1)
+        order = np.arange(1, min(size, len(self._places)) + 1)
 
         def search(points: Array) -> Index:
             pairs = zip(self._trees, points, strict=True)
-            return np.stack([tree.query(each, order)[1] for tree, each in pairs]).astype(np.int64)
+            return self._places[np.stack([tree.query(each, order)[1] for tree, each in pairs])]
 
         found = tf.numpy_function(search, [points], tf.int64)
         return tf.ensure_shape(found, [*points.shape[:2], len(order)])

@@ -195,13 +195,14 @@ class PredictiveDistribution:
         leave-one-out cross-validation and WAIC", 2017). Components are made of equal weight by
         systematic resampling.
 
-        :param observed: What was observed, [N, P].
+        :param observed: What was observed, [N, P], NaN where it was not.
         :return: The distribution, and k̂ of each row, [N]: above 0.7 it cannot be relied on.
         :raises ValueError: If components have weights of their own.
         """
         if self.weights is not None:
             raise ValueError("distribution must have components of equal weights.")
-        densities = self.component_log_density(observed).sum(axis=-1)
+        densities = self.component_log_density(observed)
+        densities = densities.sum(axis=-1, where=~np.isnan(observed))
         log_weights, k_hat = pareto_smoothed(-densities)
         totals = np.cumsum(np.exp(log_weights), axis=0)
         levels = (np.arange(len(densities)) + 0.5) / len(densities)

@@ -11,7 +11,7 @@ from gpflow.kernels import Linear, Sum
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.draws import SumDraws
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
-from gpflow_dwp.layers.rows import RowsPosterior
+from gpflow_dwp.layers.rows import RowsOfKernels, RowsPosterior
 from gpflow_dwp.models import DeepKernelProcess
 
 __all__ = ["VarianceShares", "variance_shares"]
@@ -71,9 +71,12 @@ def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None
 
 def _weights_of(told: Any) -> list[Array] | None:
     """Of kernel functions at the inducing points, in means of functions, [S, M, Q] by kernel."""
-    if not isinstance(told, RowsPosterior):
+    if not isinstance(told, RowsPosterior | RowsOfKernels):
         return [part.weights.numpy() for part in told.parts]
-    if told.inducing is None or told.inducing.tril.shape[1] == 1:
-        return None
-    tril, mean = told.inducing.tril, told.inducing.mean
-    return [tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy()]
+    found = []
+    for part in told.parts:
+        if part.inducing is None or part.inducing.tril.shape[1] == 1:
+            return None
+        tril, mean = part.inducing.tril, part.inducing.mean
+        found.append(tf.linalg.triangular_solve(tril, mean, adjoint=True).numpy())
+    return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -34,6 +35,9 @@ from gpflow_dwp.validation import (
     check_positive,
     check_weights,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["RegressionGPLayer", "RowsGPLayer"]
 
@@ -166,6 +170,18 @@ class RowsGPLayer(NearestRows, OutputLayer):
         given = [tf.cast(e, dtype) for e in (self.weights, self.precisions) if e is not None]
         return tf.reduce_prod(given, axis=0) if given else None
 
+    @property
+    def of_kernels(self) -> Sequence[Self]:
+        """The layer of each kernel, where functions have kernels of their own; else itself."""
+        if self.missing is None:
+            return [self]
+        layers, of_rows = [], 1.0 if self.weights is None else self.weights
+        for index, kernel in enumerate(self.kernels):
+            layers.append(layer := copy.copy(self))
+            layer.kernel, layer.noise_variance = kernel, self.noise_variance[index]
+            layer.weights, layer.missing = of_rows * (1.0 - self.missing[:, index]), None
+        return layers
+
 
 class RegressionGPLayer(RowsGPLayer):
     r"""A Gaussian process layer whose posterior is sparse GP regression, given the Gram matrices.
@@ -189,9 +205,9 @@ class RegressionGPLayer(RowsGPLayer):
     Functions have kernels of their own by GPflow's ``SeparateIndependent``. Each has a σ² of its
     own, then, and targets may be missing: a NaN counts as a row of no weight.
 
-    With ``num_neighbours``, and one kernel, predictions condition on each point's nearest rows as
-    well (:meth:`infer_rows`), so that they see what inducing points are too few for. The bound, and
-    what is trained, are as without.
+    With ``num_neighbours`` predictions condition on each point's nearest rows as well
+    (:meth:`infer_rows`), so that they see what inducing points are too few for. The bound, and what
+    is trained, are as without.
 
     With ``kernel_draws`` predictions average over draws of the kernels' values from their
     posterior: they are mixtures of the regressions under each. The bound, and what is trained, are
@@ -225,11 +241,6 @@ class RegressionGPLayer(RowsGPLayer):
         check_integers(at_least=0, num_neighbours=num_neighbours)
         given = noise_variance, weights, precisions, mean_function
         super().__init__(kernel, num_inducing, inputs, targets, *given, num_neighbours, jitter)
-        if num_neighbours and len(self.kernels) > 1:
-            raise ValueError(
-                f"num_neighbours must be 0 where functions have kernels of their own, got "
-                f"{num_neighbours}."
-            )
         self.set_kernel_draws(kernel_draws)
         largest = max(num_inducing, len(self.inputs.numpy()))
         check_memory(num_inducing, largest, num_inducing=num_inducing)
@@ -279,17 +290,14 @@ class RegressionGPLayer(RowsGPLayer):
     ) -> GaussianPosterior:
         if cross is None:
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
-        dtype = covariance.dtype
-        targets = tf.cast(self.targets if targets is None else targets, dtype)
-        factors, precision = self.factors(dtype), 1.0 / tf.cast(self.noise_variance, dtype)
+        targets = tf.cast(self.targets if targets is None else targets, covariance.dtype)
         if covariance.shape.rank == 3:
-            return self._infer(covariance, cross, targets, factors, precision)
-        is_seen = 1.0 - tf.cast(self.missing, dtype)
-        factors = is_seen if factors is None else is_seen * factors[:, None]
+            return self._infer(covariance, cross, targets)
+        columns = tf.split(targets, len(self.kernels), axis=1)
         return GaussianPosterior.joined(
             [
-                self._infer(covariance[:, i], cross[:, i], column, factors[:, i], precision[i])
-                for i, column in enumerate(tf.split(targets, len(self.kernels), axis=1))
+                layer._infer(covariance[:, i], cross[:, i], columns[i])
+                for i, layer in enumerate(self.of_kernels)
             ]
         )
 
@@ -298,10 +306,10 @@ class RegressionGPLayer(RowsGPLayer):
         covariance: tf.Tensor,
         cross: tf.Tensor,
         targets: tf.Tensor,
-        factors: tf.Tensor | None,
-        precision: tf.Tensor,
     ) -> GaussianPosterior:
-        """That of functions that share a kernel; precisions of rows are multiplied by factors."""
+        """That of functions that share a kernel."""
+        dtype = covariance.dtype
+        factors, precision = self.factors(dtype), 1.0 / tf.cast(self.noise_variance, dtype)
         if factors is not None:
             roots = tf.sqrt(factors)
             cross, targets = cross * roots, targets * roots[:, None]

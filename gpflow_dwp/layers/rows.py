@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from gpflow import Parameter
 from gpflow.kernels import Kernel
@@ -22,7 +24,7 @@ from gpflow_dwp.linalg import (
 from gpflow_dwp.neighbours import INFINITE, Index, Trees, nearest_in_graph
 from gpflow_dwp.random import as_seed, normal_at_points
 
-__all__ = ["InducingRows", "NearestRows", "RowsPosterior"]
+__all__ = ["InducingRows", "NearestRows", "RowsOfKernels", "RowsPosterior"]
 
 # Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
 _JITTER = 1e-10
@@ -33,8 +35,9 @@ class RowsPosterior(NamedTuple):
 
     :param features: Of the rows, [S, N, R]; inputs without layers below.
     :param targets: Observations on the scale of f, less the mean function, [N, Q] or [S, N, Q].
-    :param noise: Variance of each row's noise, [N].
-    :param ranks: Where the rows are in the ordering, [N].
+    :param noise: Variance of each row's noise, [N]; of :data:`INFINITE` noise are rows that are no
+        neighbours, as they count for nothing.
+    :param ranks: Where the rows are in the ordering, [N]; infinite where they are no neighbours.
     :param log_ratio: 0, as the functions are integrated out, [1].
     :param trees: To search rows with, where they are no symbols.
     :param inducing: What inducing points tell of all functions; None for nothing.
@@ -47,6 +50,25 @@ class RowsPosterior(NamedTuple):
     log_ratio: tf.Tensor
     trees: Trees | None
     inducing: InducingRows | None = None
+
+    @property
+    def parts(self) -> list[RowsPosterior]:
+        """Itself, as of the only kernel."""
+        return [self]
+
+
+class RowsOfKernels(NamedTuple):
+    """The same of functions that have kernels of their own.
+
+    :param parts: Of each function, [Q].
+    """
+
+    parts: list[RowsPosterior]
+
+    @property
+    def log_ratio(self) -> tf.Tensor:
+        """0, [1]."""
+        return self.parts[0].log_ratio
 
 
 class InducingRows(NamedTuple):
@@ -129,9 +151,14 @@ class NearestRows(abc.ABC):
     def factors(self, dtype: tf.DType) -> tf.Tensor | None:
         """What the precision of each row is multiplied by, [N]; None for 1."""
 
+    @property
+    @abc.abstractmethod
+    def of_kernels(self) -> Sequence[NearestRows]:
+        """The layer of each kernel, where functions have kernels of their own; else itself."""
+
     def infer_rows(
         self, features: tf.Tensor, targets: tf.Tensor, points: tf.Tensor | None = None
-    ) -> RowsPosterior:
+    ) -> RowsPosterior | RowsOfKernels:
         r"""Return what there is to condition on.
 
         Given inducing points, rows tell of the functions there as if what these leave were of
@@ -149,16 +176,31 @@ class NearestRows(abc.ABC):
         :param targets: Observations on the scale of f, less the mean function, [N, Q].
         :param points: Features of the inducing points, [S, M, R]; None without any.
         """
+        layers = self.of_kernels
+        if len(layers) == 1:
+            return layers[0]._infer_rows(features, targets, points)
+        columns = tf.split(targets, len(layers), axis=-1)
+        return RowsOfKernels(
+            [
+                layer._infer_rows(features, column, points)
+                for layer, column in zip(layers, columns, strict=True)
+            ]
+        )
+
+    def _infer_rows(
+        self, features: tf.Tensor, targets: tf.Tensor, points: tf.Tensor | None
+    ) -> RowsPosterior:
+        """That of functions that share a kernel."""
         dtype = features.dtype
         noise = tf.broadcast_to(tf.cast(self.noise_variance, dtype), sizes(features)[1:2])
         factors = self.factors(dtype)
         if factors is not None:
             noise = tf.minimum(noise / factors, tf.constant(INFINITE, dtype))
-        trees = None
+        trees, counts = None, noise < INFINITE
         if tf.executing_eagerly():
-            trees = Trees(self._near(features).numpy())
-        zero = tf.zeros([1], dtype)
-        rows = RowsPosterior(features, targets, noise, self.ranks(*self.rows), zero, trees)
+            trees = Trees(self._near(features).numpy(), counts.numpy())
+        ranks = tf.where(counts, self.ranks(*self.rows), np.inf)
+        rows = RowsPosterior(features, targets, noise, ranks, tf.zeros([1], dtype), trees)
         return (
             rows if points is None else rows._replace(inducing=self._infer_inducing(rows, points))
         )
@@ -181,18 +223,41 @@ class NearestRows(abc.ABC):
 
     def ranks(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """The random numbers by which rows are in order, [N]."""
+        Y = tf.where(tf.math.is_nan(Y), tf.zeros_like(Y), Y)
         both = tf.concat([tf.cast(X, tf.float64), tf.cast(Y, tf.float64)], axis=1)
         return normal_at_points(both, as_seed(0), 1, 1)[0, :, 0]
 
     def condition_rows(
-        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None = None
+        self,
+        draw: RowsPosterior | RowsOfKernels,
+        features: tf.Tensor,
+        ranks: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mean, [S, B, Q], and variance, [S, B], of functions at points given their neighbours.
+        """Mean, [S, B, Q], and variance of functions at points given their neighbours.
+
+        It is [S, B], or of functions that have kernels of their own [S, Q, B].
 
         :param features: Of the points, [S, B, R].
         :param ranks: That of each point in the ordering, [B], where rows have to precede it; None
             for neighbours among all rows.
         """
+        return self._of_each(draw, lambda layer, part: layer._condition_rows(part, features, ranks))
+
+    def _of_each(
+        self,
+        draw: RowsPosterior | RowsOfKernels,
+        moments: Callable[[NearestRows, RowsPosterior], tuple[tf.Tensor, tf.Tensor]],
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Moments of the functions of all kernels; variances behind an axis of several."""
+        found = [moments(*pair) for pair in zip(self.of_kernels, draw.parts, strict=True)]
+        if isinstance(draw, RowsPosterior):
+            return found[0]
+        means, variances = zip(*found, strict=True)
+        return tf.concat(means, axis=-1), tf.stack(variances, axis=1)
+
+    def _condition_rows(
+        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         local = self._local(draw, features, self._nearest(draw, features, ranks))
         mean, variance = local.moments(draw.targets)
         loadings = local.loadings()
@@ -201,8 +266,10 @@ class NearestRows(abc.ABC):
         mean += tf.matmul(loadings, draw.inducing.mean)
         return mean, variance + _spread(draw.inducing, loadings)
 
-    def leave_out(self, draw: RowsPosterior, rows: Index) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mean, [S, B, Q], and variance, [S, B], of functions at rows given all others.
+    def leave_out(
+        self, draw: RowsPosterior | RowsOfKernels, rows: Index
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mean and variance of functions at rows given all others, as :meth:`condition_rows`.
 
         Each is predicted from its nearest others, and from functions at the inducing points that
         are without what it tells of them.
@@ -210,8 +277,12 @@ class NearestRows(abc.ABC):
         :param draw: Not of a compiled function's graph.
         :param rows: Their indices, [B].
         """
+        return self._of_each(draw, lambda layer, part: layer._leave_out(part, rows))
+
+    def _leave_out(self, draw: RowsPosterior, rows: Index) -> tuple[tf.Tensor, tf.Tensor]:
         features = tf.gather(draw.features, rows, axis=1)
-        trees = draw.trees or Trees(self._near(draw.features).numpy())
+        counts = draw.noise.numpy() < INFINITE
+        trees = draw.trees or Trees(self._near(draw.features).numpy(), counts)
         others = tf.constant(trees.nearest_others(rows, self.num_neighbours))
         loadings = None if draw.inducing is None else tf.gather(draw.inducing.rows, rows, axis=1)
         local = self._local(draw, features, (others, None), loadings)
@@ -228,9 +299,11 @@ class NearestRows(abc.ABC):
         return mean, variance + tf.reduce_sum(whitened[1] ** 2, axis=-1) + both**2 / left
 
     def condition_jointly(
-        self, draw: RowsPosterior, features: tf.Tensor
+        self, draw: RowsPosterior | RowsOfKernels, features: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        r"""Mean, [S, B, Q], and covariance, [S, B, B], of functions at points that follow all rows.
+        r"""Mean, [S, B, Q], and covariance of functions at points that follow all rows.
+
+        It is [S, B, B], or of functions that have kernels of their own [S, Q, B, B].
 
         Each has its neighbours among the rows and the points before it. With b their weights, d
         the variance that they leave and g what v counts, f = B f + c + g v + √d ε, which is solved
@@ -238,21 +311,27 @@ class NearestRows(abc.ABC):
 
         :param features: Of the points, [S, B, R].
         """
+        return self._of_each(draw, lambda layer, part: layer._condition_jointly(part, features))
+
+    def _condition_jointly(
+        self, draw: RowsPosterior, features: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         num_rows, num_points = sizes(draw.targets)[-2], sizes(features)[1]
-        order = tf.range(num_rows + num_points)
-        later = tf.cast(tf.maximum(order - num_rows + 1, 0), draw.noise.dtype)
+        later = tf.range(1, num_points + 1)
+        later = tf.cast(later, draw.ranks.dtype)
+        before = tf.where(tf.math.is_inf(draw.ranks), draw.ranks, tf.zeros_like(draw.ranks))
         jitter = _JITTER * self._kernel(features.dtype)(features[0], full_cov=False)
         everything = draw._replace(
             features=tf.concat([draw.features, features], axis=1),
             noise=tf.concat([draw.noise, jitter], axis=0),
-            ranks=later,
+            ranks=tf.concat([before, later], axis=0),
             trees=None,
         )
         if draw.inducing is not None:
             of_points = self._loadings(draw.inducing.points, draw.inducing.tril, features)
             known = tf.concat([draw.inducing.rows, of_points], axis=1)
             everything = everything._replace(inducing=draw.inducing._replace(rows=known))
-        near = self._nearest(everything, features, later[num_rows:])
+        near = self._nearest(everything, features, later)
         local = self._local(everything, features, near)
         weights, is_row = local.weights(), local.index < num_rows
         targets = _taken(draw.targets, tf.minimum(local.index, num_rows - 1))
@@ -280,8 +359,10 @@ class NearestRows(abc.ABC):
         points = self._near(features)
         if ranks is None and draw.trees is not None:
             return draw.trees.nearest(points, self.num_neighbours), None
-        given = None if ranks is None else (draw.ranks, ranks)
-        return nearest_in_graph(self._near(draw.features), points, self.num_neighbours, given)
+        if ranks is None:
+            ranks = tf.fill(tf.shape(points)[1:2], draw.ranks.dtype.max)
+        size = self.num_neighbours
+        return nearest_in_graph(self._near(draw.features), points, size, (draw.ranks, ranks))
 
     def _local(
         self,

@@ -58,7 +58,7 @@ class DeepPosterior(MixturePosterior):
         num_entries, num_inputs = points.shape
         if isinstance(output, NearestRows) and output.num_neighbours:
             num_near = output.num_neighbours + 1
-            num_entries = num_near * (num_near + num_entries)
+            num_entries = len(output.kernels) * num_near * (num_near + num_entries)
         super().__init__(
             likelihood,
             num_inputs=num_inputs,

@@ -14,7 +14,7 @@ from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions
-from gpflow_dwp.layers.rows import NearestRows, RowsPosterior
+from gpflow_dwp.layers.rows import NearestRows, RowsOfKernels, RowsPosterior
 from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
@@ -79,7 +79,7 @@ class _UpdateByNeighbours(NamedTuple):
 class _Several(NamedTuple):
     """Functions with kernels of their own."""
 
-    functions: tuple[_Update, ...]
+    functions: list[_Update] | list[_UpdateByNeighbours]
 
     def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
         found = [function(values, are_inputs=are_inputs) for function in self.functions]
@@ -135,13 +135,13 @@ class FunctionDraws:
                 "model must be a deep Wishart process or a deep Gaussian process, got "
                 f"{type(model).__name__}."
             )
-        by_rows = isinstance(path.output, RowsPosterior)
-        num_functions = path.output.targets if by_rows else path.output.weights
-        widths = [path.points.shape[-1], *widths, num_functions.shape[-1]]
+        by_rows = isinstance(path.output, RowsPosterior | RowsOfKernels)
+        parts = path.output.parts
+        of_parts = [part.targets if by_rows else part.weights for part in parts]
+        widths = [path.points.shape[-1], *widths, *(each.shape[-1] for each in of_parts)]
         kernels = [*(layer.kernel for layer in hidden), *output.kernels]
         seeds = split_seed(prior_seed, len(model.layers))
         seeds[-1:] = _seeds(seeds[-1], len(output.kernels))
-        widths[-1:] = [widths[-1] // len(output.kernels)] * len(output.kernels)
         priors = [
             sample_random_functions(
                 kernel_in_dtype(kernel, _ACCURATE),
@@ -153,6 +153,7 @@ class FunctionDraws:
             )
             for index, kernel in enumerate(kernels)
         ]
+        of_priors = priors[len(hidden) :]
         updates: list[_Update | _UpdateByNeighbours | _Several] = []
 
         def corrected(
@@ -175,22 +176,25 @@ class FunctionDraws:
             points = features
         self._updates, self.num_samples = updates, num_samples
         self._mean_function, self._mixing = output.mean_function, output.mixing
-        if isinstance(path.output, RowsPosterior):
+        of_noise = _seeds(noise_seed, len(parts))
+        if by_rows:
             features = self._features(tf.cast(output.inputs, _ACCURATE)[None])
-            rows = path.output
-            shape = [num_samples, *rows.targets.shape]
-            noise = tf.sqrt(rows.noise)[:, None] * normal(shape, noise_seed, _ACCURATE)
-            residuals = rows.targets - priors[-1](features) - noise
-            at = None if rows.inducing is None else points
-            if not hidden:
-                residuals = tf.reshape(tf.transpose(residuals, [1, 0, 2]), [shape[1], -1])
-            rows = output.infer_rows(features, residuals, at)
-            updates.append(_UpdateByNeighbours(priors[-1], output, rows, num_samples))
+            near = []
+            for layer, rows, prior, each in zip(
+                output.of_kernels, parts, of_priors, of_noise, strict=True
+            ):
+                shape = [num_samples, *rows.targets.shape]
+                noise = tf.sqrt(rows.noise)[:, None] * normal(shape, each, _ACCURATE)
+                residuals = rows.targets - prior(features) - noise
+                at = None if rows.inducing is None else points
+                if not hidden:
+                    residuals = tf.reshape(tf.transpose(residuals, [1, 0, 2]), [shape[1], -1])
+                rows = layer.infer_rows(features, residuals, at)
+                near.append(_UpdateByNeighbours(prior, layer, rows, num_samples))
+            updates.append(_Several(near) if len(near) > 1 else near[0])
             return
-        found, of_noise = [], _seeds(noise_seed, len(output.kernels))
-        for prior, part, each in zip(
-            priors[len(hidden) :], path.output.parts, of_noise, strict=True
-        ):
+        found = []
+        for prior, part, each in zip(of_priors, parts, of_noise, strict=True):
             covariance = _cross(prior.kernel, points, points)
             jitter = relative_jitter(covariance, _JITTER)
             tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
@@ -199,7 +203,7 @@ class FunctionDraws:
             noise = normal([num_samples, *mean.shape[1:]], each, _ACCURATE)
             values = mean + tf.matmul(root, noise)
             found.append(corrected(prior, points, values, tril, tf.ones([], _ACCURATE)))
-        updates.append(_Several(tuple(found)) if len(found) > 1 else found[0])
+        updates.append(_Several(found) if len(found) > 1 else found[0])
 
     @tf.autograph.experimental.do_not_convert
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")

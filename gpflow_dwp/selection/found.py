@@ -54,8 +54,9 @@ class Trials:
     @property
     def has_leave_one_out(self) -> bool:
         """Whether models are scored by what they predict of each row from all others."""
-        choice = self.trainer.choice
-        is_regression = choice.output != "pseudo_targets" and not self.trainer.has_missing
+        choice, trainer = self.trainer.choice, self.trainer
+        is_regression = choice.output != "pseudo_targets"
+        is_regression &= not trainer.has_missing or trainer.may_have_own_kernels
         return choice.batch_size is None and is_regression
 
     def found(

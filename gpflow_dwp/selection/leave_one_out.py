@@ -65,7 +65,9 @@ def leave_one_out(
         size = num_samples * (num_near + 1) * (num_near + output.num_inducing + 1)
         blocks = np.array_split(rows, math.ceil(len(rows) * size / _MOST_ENTRIES))
         found = [output.leave_out(draw, block) for block in blocks if len(block)]
-        mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        means, variances = zip(*found, strict=True)
+        mean, variance = np.concatenate(means, axis=1), np.concatenate(variances, axis=-1)
+        variance = np.moveaxis(variance, -1, 1)  # behind the axis of functions where they differ
         if output.mean_function is not None:
             mean = mean + output.mean_function(X[rows]).numpy()
         return distribution_of(model.likelihood, X[rows], mean, variance)

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import tensorflow as tf
+from gpflow.kernels import SeparateIndependent
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError
@@ -25,6 +26,7 @@ from gpflow_dwp.selection.comparison import compare
 from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
+from gpflow_dwp.selection.outputs import joined, single_layers_of, starts_of_outputs
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start
@@ -46,7 +48,7 @@ _SHARES_OF_NOISE = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 def choose_from_many(trainer: Trainer) -> Selection:
     """Choose from models of some rows, and condition what is best on all.
 
-    :param trainer: Of all rows, which are numbers, without any that are missing.
+    :param trainer: Of all rows, which are numbers; of several outputs some may be missing.
     """
     choice, weights = trainer.choice, trainer.weights
     order = np.random.default_rng(trainer.seed).permutation(len(trainer.X))
@@ -68,10 +70,11 @@ def choose_from_many(trainer: Trainer) -> Selection:
     if 1 not in choice.depths:
         return few.selection(many.deep(trainer), *of_few.reasons)
     single = many.single()
-    if few.best is few.single:
+    is_heteroskedastic = isinstance(of_few.model.likelihood, HeteroskedasticGaussian)
+    if of_few.best.depth == 1 and not is_heteroskedastic:
         told = f"That is of {len(some):,} rows; predictions are from all."
         return few.selection(single, *of_few.reasons, told)
-    if isinstance(of_few.model.likelihood, HeteroskedasticGaussian):
+    if is_heteroskedastic:
         other = many.heteroskedastic(trainer)
         names = "Heteroskedastic noise", "another single layer"
     else:
@@ -99,13 +102,11 @@ class _Many:
     def single(self) -> Found:
         """A single layer, fitted to rows given those near them, or to some rows alone."""
         began, trainer, few = time.perf_counter(), self.trainer, self.few
-        singles = few.single_layers(trainer.X, trainer.Y, trainer.weights_of_kernels)
-        is_given = trainer.choice.likelihood != "auto"
-        near = fit_to_near_rows(singles, few.start, few.plain, is_given=is_given)
-        size = trainer.choice.num_inducing
+        near, size = self._near(), trainer.choice.num_inducing
         if size == "auto":
-            num_data = len(trainer.X)
-            size = int(np.clip(math.sqrt(_WORK / num_data), _LEAST_INDUCING, num_data))
+            num_data, num_outputs = trainer.Y.shape
+            work = math.sqrt(_WORK / (num_data * num_outputs))
+            size = int(np.clip(work, _LEAST_INDUCING, num_data))
         sizes = [(near, size, policy.NEIGHBOURS), (near, 1, policy.NEIGHBOURS_ALONE)]
         if few.single is not None:
             sizes.append((self._fitted_to_few(few.single), size, policy.NEIGHBOURS))
@@ -129,6 +130,20 @@ class _Many:
         trace = trace * len(trainer.X) / start.num_data
         history = history_of_fit(trace, len(trainer.X), began)
         return self._kept(model, history, start, scores, began)
+
+    def _near(self) -> Start:
+        """A process fitted to rows given those near them; of several outputs one for each."""
+        trainer, few = self.trainer, self.few
+        if trainer.Y.shape[1] == 1:
+            singles = few.single_layers(trainer.X, trainer.Y, trainer.weights_of_kernels)
+            is_given = trainer.choice.likelihood != "auto"
+            return fit_to_near_rows(singles, few.start, few.plain, is_given=is_given)
+        pairs = zip(*starts_of_outputs(trainer, few.plain, few.start), strict=True)
+        near = [
+            fit_to_near_rows(single_layers_of(trainer, index), chosen, [plain], is_given=True)
+            for index, (plain, chosen) in enumerate(pairs)
+        ]
+        return joined(trainer, near)
 
     def _fitted_to_few(self, found: Found) -> Start:
         """A process of some rows, with precisions of all where its noise is Student's."""
@@ -168,18 +183,22 @@ class _Many:
         began, trainer, model = time.perf_counter(), self.trainer, copy.deepcopy(found.model)
         likelihood, layer = model.likelihood, model.output_layer
         learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
+        num_outputs = trainer.Y.shape[1]
+        kernel, noise = layer.kernel, np.broadcast_to(learned, [num_outputs])
+        if num_outputs > 1:
+            kernel = SeparateIndependent([copy.deepcopy(kernel) for _ in noise])
         output = RegressionGPLayer(
-            layer.kernel,
+            kernel,
             layer.num_inducing,
             trainer.X,
             trainer.Y,
-            noise_variance=float(np.mean(learned)),
+            noise_variance=noise if num_outputs > 1 else noise.item(),
             weights=trainer.weights,
             jitter=getattr(layer, "jitter", None),
             num_neighbours=policy.NEIGHBOURS,
         )
         model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
-        entries = model.num_data * output.num_inducing
+        entries = model.num_data * output.num_inducing * num_outputs
         most = max(_LEAST_DRAWS, int(_MOST_ENTRIES / entries))
         model.num_prediction_samples = min(model.num_prediction_samples, most)
         best, kept, floor = self._scores(model), learned, 2.0 * likelihood.variance_lower_bound
@@ -230,4 +249,5 @@ class _Many:
 
 def _set_noise(model: DeepWishartProcess, variance: Array) -> None:
     model.likelihood.variance.assign(variance)
-    model.output_layer.noise_variance.assign(np.mean(variance))
+    of_layer = model.output_layer.noise_variance
+    of_layer.assign(np.broadcast_to(variance, of_layer.shape))

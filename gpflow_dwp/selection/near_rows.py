@@ -107,7 +107,8 @@ class NearRows:
     def patch(self) -> Index:
         """Rows that are as near to each other as can be."""
         middle = np.argmin(np.sum(self._X**2, axis=1))
-        return self._order[nearest(self._X, self._X[[middle]], policy.ROWS_FOR_STARTS)[0]]
+        size = min(policy.ROWS_FOR_STARTS, len(self._order))
+        return self._order[nearest(self._X, self._X[[middle]], size)[0]]
 
     def _scaled(self, kernel: Kernel | Parts) -> Array:
         parts = parts_of(kernel) if isinstance(kernel, Kernel) else kernel

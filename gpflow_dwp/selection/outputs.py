@@ -32,22 +32,15 @@ from gpflow_dwp.selection.trainer import Trainer, fewer_inducing_inputs, history
 from gpflow_dwp.training import TrainingHistory
 from gpflow_dwp.validation import as_weighted, with_weights
 
-__all__ = ["criterion", "fit_outputs", "may_have_own_kernels", "model_of_outputs", "of_output"]
-
-# Outputs of which each may have a kernel: of more it would take too long.
-_MOST_OUTPUTS = 10
-
-
-def may_have_own_kernels(trainer: Trainer) -> bool:
-    """Whether a kernel for each output is tried: of two to ten, with Gaussian noise or none."""
-    choice, counts = trainer.choice, np.sum(~np.isnan(trainer.Y), axis=0)
-    return bool(
-        1 < len(counts) <= _MOST_OUTPUTS
-        and counts.min() >= min(len(trainer.X), policy.FEWEST_ROWS)
-        and choice.output in (None, "regression")
-        and choice.batch_size is None
-        and choice.likelihood in ("auto", "gaussian", "noise_free", "warped")
-    )
+__all__ = [
+    "criterion",
+    "fit_outputs",
+    "joined",
+    "model_of_outputs",
+    "of_output",
+    "single_layers_of",
+    "starts_of_outputs",
+]
 
 
 def model_of_outputs(
@@ -55,10 +48,9 @@ def model_of_outputs(
 ) -> tuple[DeepWishartProcess, TrainingHistory, Start]:
     """Fit a single layer with a kernel for each output to all rows.
 
-    :param plain: Processes with one kernel for all outputs and Gaussian noise, best first.
-    :param shared: The best one of all likelihoods.
+    Parameters are those of :func:`starts_of_outputs`.
     """
-    start = _start(trainer, plain, shared)
+    start = joined(trainer, starts_of_outputs(trainer, plain, shared)[1])
     model, weights = trainer.build(start, SINGLE), trainer.weights_of_kernels
     counts = ~np.isnan(trainer.Y)
     if weights is not None:
@@ -68,41 +60,62 @@ def model_of_outputs(
     return model, fit_outputs(model, data, trainer.steps, most), start
 
 
-def _start(trainer: Trainer, plain: Sequence[Start], shared: Start) -> Start:
+def starts_of_outputs(
+    trainer: Trainer, plain: Sequence[Start], shared: Start
+) -> tuple[list[Start], list[Start]]:
     """Fit a process to each output, of the rows in which it was observed.
 
     Their kernels are of the kind of the best one that outputs share, or sums that start from it
-    where that is a sum. All have a warp if that has one and it gains evidence.
+    where that is a sum.
 
-    :return: One whose kernel is GPflow's ``SeparateIndependent``, of as many data as numbers were
-        observed.
+    :param plain: Processes with one kernel for all outputs and Gaussian noise, best first.
+    :param shared: The best one of all likelihoods.
+    :return: Those with Gaussian noise or none; and the same, or all with a warp if the one that is
+        shared has one and it gains evidence.
     """
     best = plain[0]
     names = [best.name] if trainer.choice.kernel == best.name else []
     names = names or [start.name for start in plain if start.name not in SUMS][:1]
-    is_warped = warp_of(shared.likelihood) is not None
-    starts, warped, row_means = [], [], trainer.choice.row_means
-    for index, (column, step) in enumerate(zip(trainer.Y.T, trainer.steps, strict=True)):
-        seen, weights = ~np.isnan(column), trainer.weights_of_kernels
-        singles = SingleLayers(
-            trainer.X[seen],
-            column[seen, None],
-            None if weights is None else weights[seen],
-            step[None],
-            trainer.choice,
-            trainer.seed,
-            row_means=row_means and of_output(row_means, index),
-        )
+    starts, warped = [], []
+    for index in range(trainer.Y.shape[1]):
+        singles = single_layers_of(trainer, index)
         tried = singles.plain(names)
         if best.name in SUMS and best.name not in names:
             tried.append(singles.sum_from(best))
         starts.append(best_start(tried))
-        if is_warped:
+        if warp_of(shared.likelihood) is not None:
             warped.append(singles.with_likelihood(starts[-1], "warped"))
-    name: LikelihoodName = "noise_free" if is_noise_free(best.likelihood) else "gaussian"
-    if warped and sum(each.evidence for each in warped) > sum(each.evidence for each in starts):
-        starts, name = warped, "warped"
-    likelihood = row_means or likelihood_by_name(name, len(starts), 0.1, trainer.Y)
+    is_ahead = sum(each.evidence for each in warped) > sum(each.evidence for each in starts)
+    return starts, warped if warped and is_ahead else starts
+
+
+def single_layers_of(trainer: Trainer, index: int) -> SingleLayers:
+    """What fits single layers to an output, of the rows in which it was observed."""
+    seen, weights = ~np.isnan(trainer.Y[:, index]), trainer.weights_of_kernels
+    row_means = trainer.choice.row_means
+    return SingleLayers(
+        trainer.X[seen],
+        trainer.Y[seen, index, None],
+        None if weights is None else weights[seen],
+        trainer.steps[index, None],
+        trainer.choice,
+        trainer.seed,
+        row_means=row_means and of_output(row_means, index),
+    )
+
+
+def joined(trainer: Trainer, starts: Sequence[Start]) -> Start:
+    """One process of those of all outputs, whose likelihoods are of one kind.
+
+    :return: With GPflow's ``SeparateIndependent`` as its kernel, of as many data as numbers were
+        observed.
+    """
+    first = starts[0].likelihood
+    name: LikelihoodName = "noise_free" if is_noise_free(first) else "gaussian"
+    if warp_of(first) is not None:
+        name = "warped"
+    likelihood = trainer.choice.row_means
+    likelihood = likelihood or likelihood_by_name(name, len(starts), 0.1, trainer.Y)
     likelihood = positive_by_exp(copy.deepcopy(likelihood))
     for index, start in enumerate(starts):
         _put(likelihood, index, start.likelihood)

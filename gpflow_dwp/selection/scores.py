@@ -56,11 +56,11 @@ class RowScores(NamedTuple):
     def of(cls, distribution: PredictiveDistribution, Y: Array, steps: Array) -> RowScores:
         """Score predictions.
 
-        :param Y: What was observed, [N, P].
+        :param Y: What was observed, [N, P], NaN where it was not.
         :param steps: To which each column was recorded, [P].
         """
-        mean, variance = distribution.mean(), distribution.variance()
-        low, high = Y.min(0), Y.max(0)
+        mean, variance, is_seen = distribution.mean(), distribution.variance(), ~np.isnan(Y)
+        low, high = np.nanmin(Y, axis=0), np.nanmax(Y, axis=0)
         reach = policy.MARGIN * (high - low)
         with np.errstate(invalid="ignore"):
             is_sane = bool(
@@ -68,9 +68,10 @@ class RowScores(NamedTuple):
                 and np.all((mean >= low - reach) & (mean <= high + reach))
                 and np.all(np.sqrt(variance) <= reach)
             )
-        log_density = distribution.log_density(Y, steps).sum(1)
-        squares = np.sum((Y - mean) ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=1)
-        return cls(log_density, distribution.crps(Y).sum(1), is_sane, squares)
+        squares = (Y - mean) ** 2 / np.maximum(variance, np.finfo(float).tiny)
+        scores = distribution.log_density(Y, steps), distribution.crps(Y), squares
+        log_density, crps, squares = (each.sum(1, where=is_seen) for each in scores)
+        return cls(log_density, crps, is_sane, squares)
 
     @classmethod
     def smoothed(cls, distribution: PredictiveDistribution, Y: Array, steps: Array) -> RowScores:
@@ -103,9 +104,16 @@ class RowScores(NamedTuple):
 
 
 def crps_without_inputs(Y: Array) -> float:
-    """CRPS of rows [N, P] by the distribution of all, ½ E|y - y'|, summed over columns."""
-    ranks = 2.0 * np.arange(len(Y)) - len(Y) + 1.0
-    return float(np.sum(ranks @ np.sort(Y, axis=0)) / len(Y) ** 2)
+    """CRPS of rows [N, P] by the distribution of all, ½ E|y - y'|, summed over columns.
+
+    Of columns in which some are missing it is in the mean over all rows, as scores are.
+    """
+    total = 0.0
+    for column in Y.T:
+        seen = np.sort(column[~np.isnan(column)])
+        ranks = 2.0 * np.arange(len(seen)) - len(seen) + 1.0
+        total += float(ranks @ seen) / (len(seen) * len(Y))
+    return total
 
 
 def varies(squares: Array | None, X: Array) -> bool:

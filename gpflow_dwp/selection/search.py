@@ -12,7 +12,7 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
+from gpflow_dwp.likelihoods.named import name_of_likelihood
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
@@ -22,7 +22,7 @@ from gpflow_dwp.selection.depth import Training, deep_candidates, halve, trainin
 from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.observations import is_recorded_finely
-from gpflow_dwp.selection.outputs import criterion, may_have_own_kernels, model_of_outputs
+from gpflow_dwp.selection.outputs import criterion, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start
@@ -36,12 +36,12 @@ class Search(Trials):
 
     :ivar plain: Single layers with Gaussian noise or none, best first.
     :ivar start: The best one of any likelihood.
-    :ivar single: The same, fitted to all rows; None where depth is asked for.
+    :ivar single: The same, fitted to all rows; None where depth is asked for, or bounds choose.
     """
 
     plain: list[Start] = dataclasses.field(init=False)
     start: Start = dataclasses.field(init=False)
-    single: Found | None = dataclasses.field(init=False)
+    single: Found | None = dataclasses.field(default=None, init=False)
 
     def of_numbers(self) -> Selection:
         """Choose among models of numbers."""
@@ -78,13 +78,17 @@ class Search(Trials):
             return self.by_bound(
                 lambda each: by_name[each.kernels[0]] if each.kernels else start,
                 heteroskedastic if may_vary else None,
-                plain,
             )
-        best = single = self._single(start) if 1 in choice.depths else None
+        best = single = None
         reason: str | Comparison = "Only single layers were tried."
         if choice.depth == 1:
             reason = "A single layer was asked for."
-        if single is not None and may_have_own_kernels(self.trainer):
+        if 1 in choice.depths and trainer.has_missing:
+            best = single = self._own_kernels(plain, start)
+            reason = _OWN_KERNELS
+        elif 1 in choice.depths:
+            best = single = self._single(start)
+        if single is not None and trainer.may_have_own_kernels and not trainer.has_missing:
             best = self._with_own_kernels(plain, start, single)
             if best is not single:
                 reason = compare(
@@ -149,23 +153,23 @@ class Search(Trials):
 
         Scores are not enough: more parameters are fitted to the rows that they are of.
         """
+        other = self._own_kernels(plain, shared)
+        gain = other.trial.elbo - best.trial.elbo
+        if not gain > criterion(other.model) - criterion(best.model):
+            return best
+        return other if is_better(other.row_scores, best.row_scores) else best
+
+    def _own_kernels(self, plain: Sequence[Start], shared: Start) -> Found:
+        """A single layer with a kernel for each output."""
         began = time.perf_counter()
         model, history, start = model_of_outputs(self.trainer, plain, shared)
-        other = self.found(model, history, start, began)
-        gain = other.trial.elbo - best.trial.elbo
-        if not gain > criterion(model) - criterion(best.model):
-            return best
-        have_scores = other.scores is not None and best.scores is not None
-        return best if have_scores and not is_better(other.row_scores, best.row_scores) else other
+        return self.found(model, history, start, began)
 
     def _single(self, start: Start) -> Found:
         """Fit a single layer to all rows."""
         began = time.perf_counter()
         model = self.trainer.build(start, SINGLE)
-        if self.trainer.Y.shape[1] == 1 or is_noise_free(start.likelihood):
-            history = self.trainer.fit_single_layer(model, start)
-        else:  # each output has a noise of its own
-            history = self.trainer.take_steps(model, self._steps // 2)
+        history = self.trainer.fit_single_layer(model, start)
         return self.found(model, history, start, began)
 
     def _is_near_enough(self, single: Found) -> bool:
@@ -204,7 +208,8 @@ class Search(Trials):
             if choice.candidates is None:
                 return deep, f"Depth {depth} was asked for."
             return deep, "No other candidate predicts each row from all others better."
-        least = num_data * (plain[0].elbo / plain[0].num_data - policy.NATS_OF_FIT)
+        seen = float(np.mean(~np.isnan(trainer.Y)))
+        least = num_data * seen * (plain[0].elbo / plain[0].num_data - policy.NATS_OF_FIT)
         found = compare(
             f"Depth {depth}",
             "depth 1",
@@ -236,9 +241,8 @@ class Search(Trials):
         self,
         start_of: Callable[[Candidate], Start],
         heteroskedastic: Start | None = None,
-        plain: Sequence[Start] = (),
     ) -> Selection:
-        """Choose among candidates, kernels of outputs, and noise, by the bound.
+        """Choose among candidates, and noise, by the bound.
 
         :param start_of: Where a candidate starts.
         """
@@ -251,10 +255,6 @@ class Search(Trials):
         reason = f"Depth {depth} was asked for."
         if depth == "auto":
             reason = "No other model that was tried has a higher bound."
-        if plain and first.depth == 1 and may_have_own_kernels(self.trainer):
-            before, best = best, self._with_own_kernels(plain, start, best)
-            if best is not before:
-                reason = "A kernel for each output has a higher bound than one for all."
         if heteroskedastic is not None and first.depth == 1:
             before, best = best, self._compare_bounds(best, heteroskedastic)
             if best is not before:
@@ -293,8 +293,7 @@ class Search(Trials):
             model = trainer.deepened(start, candidate, best.model)
         else:
             model = trainer.build(start, candidate)
-        output = model.output_layer
-        if depth == 1 and isinstance(output, RegressionGPLayer) and trainer.Y.shape[1] == 1:
+        if depth == 1 and isinstance(model.output_layer, RegressionGPLayer):
             history = trainer.fit_single_layer(model, start)
             return self.found(model, history, start, began, candidate)
         steps = self._steps
@@ -326,6 +325,7 @@ class Search(Trials):
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
+_OWN_KERNELS = "Each output has a kernel of its own, fitted to the rows in which it was observed."
 _NEAR_ENOUGH = (
     "A single layer leaves less than a hundredth of the CRPS that there is without inputs: depth "
     "was not tried."

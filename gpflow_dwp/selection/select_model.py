@@ -64,14 +64,16 @@ def select_model(
     predicts each row from all, by inducing points and by what nearest rows add to them, and is
     compared anew. Single layers are fitted by the densities of 1,000 rows given their nearest.
 
-    Of other likelihoods, of more rows of several outputs or with missing ones, of deep models with
-    tails that are asked for, and where the output layer or minibatches are given, models are
-    compared by their bounds.
+    Where some of two to ten outputs are missing, or rows are more than 1,000, each has a kernel and
+    noise of its own, fitted to the rows in which it was observed.
+
+    Of other likelihoods, of more rows of more than ten outputs or of deep models with tails that
+    are asked for, and where the output layer or minibatches are given, models are compared by their
+    bounds.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
-        less than once. Where some are missing, single layers start from the rows that have all,
-        or with a kernel for each output from those that have it, and bounds are compared.
+        less than once.
     :param validation_data: Held-out rows, X [N, D] and Y [N, P], in the same units. Gradient
         steps end when their log density gets no better, and the best parameters are kept (see
         :class:`EarlyStopping`); it is judged 20 times in a run, once the annealing is over. L-BFGS
@@ -102,6 +104,9 @@ def select_model(
     if likelihood == "noise_free":
         check_equal_runs(X, Y)
     given = likelihood if isinstance(likelihood, Likelihood) else None
+    has_steps = given is None and likelihood != "noise_free" and choice.row_means is None
+    steps = recorded_steps(Y) if has_steps else np.zeros(Y.shape[1])
+    trainer = Trainer(X, Y, weights, steps, choice, seed, progress, validation_data)
     are_many = (
         len(X) > policy.EXACT_ROWS
         and choice.batch_size is None
@@ -109,15 +114,11 @@ def select_model(
         and given is None
         and choice.row_means is None
         and likelihood != "heteroskedastic"
-        and not np.isnan(Y).any()
-        and Y.shape[1] == 1
         and (choice.depth == 1 or likelihood not in ("student_t", "warped_student_t"))
+        and (trainer.may_have_own_kernels if Y.shape[1] > 1 else not trainer.has_missing)
     )
     if choice.batch_size is None:
-        choice = replace(choice, batch_size=rows_of_batches(len(X), given))
-    has_steps = given is None and likelihood != "noise_free" and choice.row_means is None
-    steps = recorded_steps(Y) if has_steps else np.zeros(Y.shape[1])
-    trainer = Trainer(X, Y, weights, steps, choice, seed, progress, validation_data)
+        trainer.choice = replace(choice, batch_size=rows_of_batches(len(X), given))
     search = Search(trainer)
     if given is not None:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -19,6 +20,9 @@ from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.likelihoods.observed import observed
+from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.named_kernels import make_kernels
@@ -42,6 +46,8 @@ _INDUCING_OF_BATCHES = 200
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
 _DRAWS_FOR_BOUND = 20
+# Outputs of which each may have a kernel: of more it would take too long.
+_MOST_OUTPUTS = 10
 # At once, and in all.
 _ROWS_FOR_BOUND, _MOST_ROWS = 2_000, 20_000
 
@@ -79,6 +85,19 @@ class Trainer:
         """Whether observations are missing."""
         return bool(np.isnan(self.Y).any())
 
+    @property
+    def may_have_own_kernels(self) -> bool:
+        """Whether each output may have a kernel: of two to ten, with Gaussian noise or none."""
+        choice, counts = self.choice, np.sum(~np.isnan(self.Y), axis=0)
+        share = min(1.0, policy.EXACT_ROWS / len(self.X))
+        return bool(
+            1 < len(counts) <= _MOST_OUTPUTS
+            and share * counts.min() >= min(len(self.X), policy.FEWEST_ROWS)
+            and choice.output in (None, "regression")
+            and choice.batch_size is None
+            and choice.likelihood in ("auto", "gaussian", "noise_free", "warped")
+        )
+
     def build(self, start: Start, candidate: Candidate) -> DeepWishartProcess:
         """Build a model with the first kernel and the likelihood of a single layer."""
         (num_data, num_inputs), depth = self.X.shape, candidate.depth
@@ -98,8 +117,11 @@ class Trainer:
         num_inducing = self.choice.num_inducing
         if num_inducing == "auto":
             num_inducing = self._num_inducing(start, depth)
-        output = self.choice.output
-        if output is None and self.has_missing and start.name != SeparateIndependent.__name__:
+        output, is_own = self.choice.output, start.name == SeparateIndependent.__name__
+        if self.has_missing and depth > 1 and self.may_have_own_kernels:
+            copies = [copy.deepcopy(kernels[-1]) for _ in self.Y.T]
+            kernels[-1], is_own = SeparateIndependent(copies), True
+        if output is None and self.has_missing and not is_own:
             output = "pseudo_targets"
         if output is None and depth == 1 and start.is_gaussian:
             output = "regression"  # It is fitted to all rows as fast as to some.
@@ -151,19 +173,22 @@ class Trainer:
 
     def fit_single_layer(self, model: DeepWishartProcess, start: Start) -> TrainingHistory:
         """Fit a regression with a single layer by L-BFGS, where all rows have not been fitted."""
-        began = time.perf_counter()
-        layer = model.output_layer
+        began, num_outputs = time.perf_counter(), self.Y.shape[1]
+        layer, likelihood = model.output_layer, model.likelihood
+        has_own_noise = num_outputs > 1 and not is_noise_free(likelihood)
+        if has_own_noise:  # It is fitted with one noise for all.
+            likelihood = copy.deepcopy(start.likelihood)
         Z, weights = fewer_inducing_inputs(model, self.X), self.weights_of_kernels
         num_counted = len(self.X) if weights is None else np.count_nonzero(weights)
         is_fitted = Z is None and start.num_data == num_counted
         fit_to = functools.partial(
             fit_gaussian_process,
             kernel=layer.kernel,
-            likelihood=model.likelihood,
+            likelihood=likelihood,
             inducing_inputs=Z,
             precisions=start.precisions,
             steps=self.steps,
-            jitter=single_layer_jitter(model.likelihood),
+            jitter=single_layer_jitter(likelihood),
         )
         X, Y, num_iterations = self.X, self.Y, 0 if is_fitted else policy.ITERATIONS
         if len(X) > _MOST_ROWS and start.precisions is None:
@@ -172,11 +197,29 @@ class Trainer:
             fit_to(with_weights(X[some], Y[some], of_some), max_iterations=num_iterations)
             num_iterations = 0
         fitted = fit_to(with_weights(X, Y, weights), max_iterations=num_iterations)
-        layer.noise_variance.assign(model.likelihood.variance)
+        layer.noise_variance.assign(likelihood.variance)
         if layer.precisions is not None:
             layer.precisions.assign(fitted.precisions)
+        if has_own_noise:
+            model.likelihood = with_own_noise(likelihood, num_outputs)
+            if model.likelihood.variance.trainable:
+                model.likelihood.variance.assign(self._noise_of_outputs(model))
         trace = start.trace if is_fitted and start.trace is not None else fitted.trace
         return history_of_fit(trace, len(self.X), began)
+
+    def _noise_of_outputs(self, model: DeepWishartProcess) -> Array:
+        """The variances with which the bound is highest, [P], given the posterior."""
+        layer, likelihood = model.output_layer, model.likelihood
+        moments = model.posterior(1, seed=0).predict_f(self.X)
+        mean, variance = (moment.numpy() for moment in moments)
+        squares = (observed(likelihood).functions(self.Y) - mean) ** 2 + variance
+        counts = np.ones(len(self.X)) if self.weights is None else self.weights
+        precisions = 1.0 if layer.precisions is None else layer.precisions.numpy()
+        total, count = (counts * precisions) @ squares, counts.sum()
+        if isinstance(likelihood, RowMeansGaussian):
+            total = total + likelihood.num_pooled * likelihood.pooled_variance
+            count = len(self.X) + likelihood.num_pooled
+        return np.maximum(total / count, 2.0 * likelihood.variance_lower_bound)
 
     def take_steps(
         self,

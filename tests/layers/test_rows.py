@@ -11,7 +11,8 @@ import tensorflow as tf
 from model_reference import randomise, toy_data
 
 from gpflow_dwp import build_deep_wishart_process
-from gpflow_dwp.models import FunctionDraws
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.models import DeepWishartProcess, FunctionDraws
 
 X, Y = toy_data(30, num_outputs=2)
 NEW = np.random.default_rng(5).normal(size=(7, 2))
@@ -152,3 +153,59 @@ def test_graphs_and_random_functions_predict_the_same() -> None:
     mean, variance = (part.numpy() for part in model.posterior(400, seed=0).predict_f(NEW))
     errors = np.abs(draws.mean(0) - mean) / np.sqrt(variance / 400)
     assert errors.max() < 5.0
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_functions_with_kernels_of_their_own(depth: int) -> None:
+    """Catches neighbours that an output was not observed at, and noise of another output."""
+    kernels = [gpflow.kernels.Matern52(lengthscales=scale) for scale in (0.7, 1.5)]
+    noises, missing = np.array([0.05, 0.2]), np.random.default_rng(7).random(Y.shape) < 0.3
+    observed = np.where(missing, np.nan, Y)
+    several = gpflow.kernels.SeparateIndependent(kernels)
+    model = build_deep_wishart_process(
+        (X, observed),
+        depth,
+        num_inducing=6,
+        output="regression",
+        kernel=["Matern52"] * (depth - 1) + [several],
+        likelihood=gpflow.likelihoods.Gaussian(noises),
+        seed=1,
+    )
+    layer, left = model.output_layer, np.array([3, 17, 20])
+    layer.num_neighbours = 5
+    layer.noise_variance.assign(noises)
+    posterior = model.posterior(3, seed=4)
+    means, variances = (part.numpy() for part in posterior.predict_f_components(NEW))
+    joint = [part.numpy() for part in posterior._propagate(tf.constant(NEW), full_cov=True)]
+    apart = [part.numpy() for part in layer.leave_out(posterior.path.output, left)]
+    draws = FunctionDraws(model, 400, seed=3)(tf.constant(NEW)).numpy()
+    for q, kernel in enumerate(kernels):
+        seen = ~missing[:, q]
+        output = RegressionGPLayer(
+            kernel, 6, X[seen], Y[seen, q : q + 1], noise_variance=noises[q], num_neighbours=5
+        )
+        one = DeepWishartProcess(
+            [*model.hidden_layers, output],
+            gpflow.likelihoods.Gaussian(noises[q]),
+            model.inducing_variable.Z,
+            num_data=len(X),
+        )
+        alone = one.posterior(3, seed=4)
+        expected = [part.numpy() for part in alone.predict_f_components(NEW)]
+        np.testing.assert_allclose(means[..., q], expected[0][..., 0], rtol=1e-8)
+        np.testing.assert_allclose(variances[..., q], expected[1][..., 0], rtol=1e-6)
+        expected = [part.numpy() for part in alone._propagate(tf.constant(NEW), full_cov=True)]
+        np.testing.assert_allclose(joint[0][..., q], expected[0][..., 0], rtol=1e-8)
+        np.testing.assert_allclose(joint[1][:, q], expected[1], atol=1e-8)
+        for place, row in enumerate(left):
+            if seen[row]:
+                index = np.array([np.sum(seen[:row])])
+                of_row = [p.numpy() for p in output.leave_out(alone.path.output, index)]
+                np.testing.assert_allclose(apart[0][:, place, q], of_row[0][:, 0, 0], rtol=1e-8)
+                np.testing.assert_allclose(apart[1][:, q, place], of_row[1][:, 0], rtol=1e-6)
+        mean, variance = (part.numpy() for part in one.posterior(400, seed=0).predict_f(NEW))
+        errors = np.abs(draws[..., q].mean(0) - mean[:, 0]) / np.sqrt(variance[:, 0] / 400)
+        assert errors.max() < 5.0
+    compiled = tf.function(lambda at: model.predict_f(at, seed=0))(NEW)
+    for part, other in zip(compiled, model.predict_f(NEW, seed=0), strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-6)

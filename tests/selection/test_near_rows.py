@@ -81,6 +81,26 @@ def test_given_tails_and_weights_are_heeded_where_rows_are_many(
     assert np.sqrt(np.mean((model.predict(x) - np.sin(x[:, 0])) ** 2)) < 0.05
 
 
+@pytest.mark.usefixtures("eager")
+def test_each_of_several_outputs_is_predicted_from_rows_near_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches outputs that are chosen by bounds, and neighbours that were not observed."""
+    monkeypatch.setattr("gpflow_dwp.selection.policy.EXACT_ROWS", 150)
+    fast = np.sin(30.0 * X[:, 0])
+    Y = np.stack([F[:, 0] + 0.1 * RNG.standard_normal(300), fast], axis=1)
+    Y[RNG.random(300) < 0.3, 0] = np.nan
+    settings = {"depth": 1, "kernel": "SquaredExponential", "num_inducing": 20}
+    model = DeepWishartRegressor(**settings, num_steps=10, random_state=0).fit(X, Y)
+    layer = model.model_.output_layer
+    assert layer.num_neighbours and len(layer.kernels) == 2
+    errors = np.abs(model.predict(X) - np.stack([F[:, 0], fast], axis=1))
+    assert np.all(np.sqrt(np.mean(errors**2, axis=0)) < [0.1, 0.2])
+    assert np.isfinite(leave_one_out(model.model_, rows=np.arange(5)).means).all()
+    model.tell(X[:1] + 5.0, [[np.nan, 1.0]])
+    assert len(model.model_.output_layer.targets.numpy()) == 301
+
+
 def test_further_rows_are_taken_in_at_once(regressor: DeepWishartRegressor) -> None:
     new = np.array([[1.1], [1.101]])
     before = regressor.predict(new, return_std=True)[1]

@@ -216,7 +216,7 @@ def test_outputs_of_different_inputs_have_kernels_of_their_own() -> None:
     selection = select_model((points[:60], seen), effort="quick", **settings)
 
     assert (selection.best.kernel, selection.best.ard) == ("SeparateIndependent", True)
-    assert selection.reason.startswith("A kernel for each output")
+    assert selection.reason.startswith("Each output has a kernel of its own")
     model = selection.model
     np.testing.assert_allclose(selection.best.elbo, model.elbo((points[:60], seen)), rtol=1e-3)
     error = np.sqrt(np.mean(np.square(model.predict_f(points[60:])[0] - truth[60:]), axis=0))
