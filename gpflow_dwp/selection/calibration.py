@@ -18,32 +18,34 @@ __all__ = ["scale_deviations"]
 
 _LEVEL = 0.95
 _LEAST_SCALE = 0.1
+_DRAWS = 20
 
 
 def scale_deviations(model: DeepWishartProcess, rows: Index | None = None) -> str:
     r"""Scale deviations so that 95% intervals hold 95% of the rows, each predicted from all others.
 
-    It is for a single layer without noise, of more than 120 rows: fewer are too far from each other
-    to tell. Kernel and nugget times s² leave all means as they are, and make s² w + b of a
-    function's variance, of which b is how much the means of draws vary. With errors e of rows that
-    are left out s² is the 95% quantile of (e² / z² - b) / w, where z is 1.96. Smooth functions get
-    less than the evidence has for them, as their nugget is that of rounding, others more (Bachoc,
-    "Cross validation and maximum likelihood estimations of hyper-parameters of Gaussian processes
-    with model misspecification", 2013, has the mean of e² / w).
+    It is for one kernel without noise, of more than 120 rows: fewer are too far from each other to
+    tell. In a deep model it is the last layer's, by rows that have not shaped its draws. Kernel and
+    nugget times s² leave all means as they are, and make s² w + b of a function's variance, of
+    which b is how much the means of draws vary. With errors e of rows that are left out s² is the
+    95% quantile of (e² / z² - b) / w, where z is 1.96. Smooth functions get less than the evidence
+    has for them, as their nugget is that of rounding, others more (Bachoc, "Cross validation and
+    maximum likelihood estimations of hyper-parameters of Gaussian processes with model
+    misspecification", 2013, has the mean of e² / w).
 
     :param model: Whose kernel and likelihood get other variances.
     :param rows: Which are left out; None for all.
     :return: A sentence that says so; none where nothing has changed.
     """
     layer, likelihood = model.output_layer, model.likelihood
-    if model.hidden_layers or not (
+    if not (
         isinstance(layer, RegressionGPLayer)
         and len(layer.kernels) == 1
         and is_noise_free(likelihood)
         and len(layer.observed if rows is None else rows) > policy.FEW_ROWS
     ):
         return ""
-    left_out = leave_one_out(model, rows=rows)
+    left_out = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
     Y = layer.observed.numpy()[slice(None) if rows is None else rows]
     errors = Y - left_out.means.mean(0)
     nugget = likelihood.variance.numpy()

@@ -7,9 +7,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gpflow_dwp.pareto_smoothing import MOST_K
-from gpflow_dwp.selection.scores import LeaveOneOut, RowScores, is_better
+from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.scores import LeaveOneOut, RowScores, gains, is_better
 
 __all__ = ["Comparison", "compare"]
+
+# Of differences that are the same.
+_ROUNDING = 1e-6
 
 Verdict = Literal["better", "not clearly better", "no better"]
 
@@ -21,7 +25,7 @@ class Comparison(NamedTuple):
     :param than: Which the other one is.
     :param new: Mean scores of the first, in the model's units.
     :param old: Mean scores of the other.
-    :param gain: Of mean log density, in nats a row.
+    :param gain: Of mean log density, in nats a row, where each counts for 20 at most.
     :param error: The standard error of that, of paired rows.
     :param rough: The share of rows whose smoothed scores are rough, as k̂ is above 0.7.
     :param verdict: What is said of it.
@@ -48,11 +52,14 @@ class Comparison(NamedTuple):
         """
         shift, factor = (0.0, 1.0) if scale is None else (-np.log(scale), scale)
         (a, b), (c, d) = self.new, self.old
+        limit = ""
+        if abs(self.gain - (a - c)) > _ROUNDING:
+            limit = f", where no row counts for more than {policy.MOST_NATS_OF_A_ROW:g}"
         rows = "each row" if self.num_rows is None else f"each of {self.num_rows:,} rows"
         said = (
             f"{self.what} predicts {rows} from all others {self.verdict} than {self.than}: log "
             f"density {a + shift:.3f} and {c + shift:.3f} (a difference of {self.gain:.3f} ± "
-            f"{self.error:.3f}), CRPS {b * factor:.3g} and {d * factor:.3g}"
+            f"{self.error:.3f}{limit}), CRPS {b * factor:.3g} and {d * factor:.3g}"
             f"{', standardised' if scale is None else ''}."
         )
         if self.rough:
@@ -80,18 +87,17 @@ def compare(
     :param may_be_kept: Whether nothing else speaks against it.
     :param num_rows: How many rows were left out; None for all.
     """
-    gains = scores.log_density - reference.log_density
-    with np.errstate(invalid="ignore"):  # of a model that could not be scored
-        error = float(gains.std() / np.sqrt(len(gains)))
+    gain = gains(scores, reference)
+    error = float(gain.std() / np.sqrt(len(gain)))
     verdict: Verdict = "no better"
-    if gains.mean() > 0.0:
+    if gain.mean() > 0.0:
         verdict = "better" if is_better(scores, reference) else "not clearly better"
     return Comparison(
         what,
         than,
         scores.mean,
         reference.mean,
-        float(gains.mean()),
+        float(gain.mean()),
         error,
         0.0 if scores.k_hat is None else float(np.mean(scores.k_hat > MOST_K)),
         verdict,

@@ -27,7 +27,7 @@ from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.outputs import joined, single_layers_of, starts_of_outputs
-from gpflow_dwp.selection.scores import RowScores
+from gpflow_dwp.selection.scores import RowScores, gains
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start
 from gpflow_dwp.selection.trainer import Trainer, history_of_fit
@@ -119,7 +119,7 @@ class _Many:
                 scores = self._scores(model)
             except CholeskyError:
                 continue
-            if best is None or scores.mean.log_density > best[1].mean.log_density:
+            if best is None or _is_ahead(scores, best[1]):
                 best = model, scores, start
         if best is None:
             raise CholeskyError("No single layer could be fitted: covariances are singular.")
@@ -175,8 +175,7 @@ class _Many:
             return best
         trained = Search(trainer, self.few.trials).trained(found.start, found.candidate)
         other = best if trained is None else self._conditioned(trained)
-        is_ahead = other.row_scores.mean.log_density > best.row_scores.mean.log_density
-        return other if is_ahead and other.row_scores.is_sane else best
+        return other if _is_ahead(other.row_scores, best.row_scores) else best
 
     def _conditioned(self, found: Found) -> Found:
         """A deep model that predicts from all rows, with as much noise as they suggest."""
@@ -208,10 +207,12 @@ class _Many:
                 scores = self._scores(model)
             except CholeskyError:
                 break
-            if scores.mean.log_density <= best.mean.log_density:
+            if not _is_ahead(scores, best):
                 break
             best, kept = scores, np.maximum(share * learned, floor)
         _set_noise(model, kept)
+        if scale_deviations(model, self.rows):
+            best = self._scores(model)
         return self._kept(model, found.history, found.start, best, began, found.candidate)
 
     def heteroskedastic(self, trainer: Trainer) -> Found:
@@ -245,6 +246,10 @@ class _Many:
     ) -> Found:
         seconds = time.perf_counter() - began
         return self.few.kept(model, history, start, scores, seconds, candidate, self.trainer)
+
+
+def _is_ahead(scores: RowScores, best: RowScores) -> bool:
+    return scores.is_sane and bool(gains(scores, best).mean() > 0.0)
 
 
 def _set_noise(model: DeepWishartProcess, variance: Array) -> None:

@@ -63,8 +63,8 @@ SURE_NATS = 10.0
 """With so much more evidence predictions need not be surely better - share, rain."""
 LOSS_OF_WARP = 0.5
 """What a warp may cost a row that it was not fitted to, of many rows - diamonds."""
-LOSS_OF_WARP_IN_A_ROW = 20.0
-"""The same of any row of few - claims, twelve_orders."""
+MOST_NATS_OF_A_ROW = 20.0
+"""No row counts for more, and no row of few may be missed by more - twelve_orders, gamma_mix."""
 SURE_GAIN_OF_CRPS = 9.0
 """In standard errors: a warp's gain that no row which is missed outweighs - twelve_orders."""
 NATS_OF_FIT = 0.25

@@ -17,6 +17,7 @@ __all__ = [
     "LeaveOneOut",
     "RowScores",
     "crps_without_inputs",
+    "gains",
     "is_better",
     "is_level",
     "no_worse",
@@ -152,6 +153,15 @@ def is_level(scores: RowScores, best: RowScores) -> bool:
     return is_as_dense and no_worse(scores.crps, best.crps)
 
 
+def gains(scores: RowScores, reference: RowScores) -> Array:
+    """What one model's log density of each row is above another's, [N], up to 20 nats either way.
+
+    A row that is missed is missed: by how much would else decide alone where tails are heavy.
+    """
+    most = policy.MOST_NATS_OF_A_ROW
+    return np.clip(scores.log_density - reference.log_density, -most, most)
+
+
 def is_better(scores: RowScores, reference: RowScores) -> bool:
     """Whether one of two models predicts better: by log density, if CRPS does not object.
 
@@ -161,7 +171,7 @@ def is_better(scores: RowScores, reference: RowScores) -> bool:
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
     """
-    gain = scores.log_density - reference.log_density
+    gain = gains(scores, reference)
     is_as_near = scores.crps.mean() < reference.crps.mean()
     if gain.mean() > policy.SURE_ERRORS * gain.std() / np.sqrt(len(gain)):
         is_as_near = no_worse(scores.crps, reference.crps)

@@ -112,7 +112,8 @@ class Search(Trials):
         if choice.most_iterations >= policy.FEWEST_ITERATIONS:
             weights = trainer.weights_of_kernels
             is_drawn, of_draws = draw_kernel_of(best.model, weights, trainer.steps, trainer.seed)
-            told = [of_draws, of_scale := scale_deviations(best.model)]
+            of_scale = "" if best.model.hidden_layers else scale_deviations(best.model)
+            told = [of_draws, of_scale]
             if is_drawn or of_scale:
                 best = self.found(best.model, best.history, best.start, began)
         return self.selection(best, reason, *filter(None, told))

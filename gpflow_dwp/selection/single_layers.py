@@ -254,7 +254,7 @@ class SingleLayers:
         if num_rows < len(self._rows):
             return bool(density.mean() > -policy.LOSS_OF_WARP)
         errors = gains.mean(0).std(1) / math.sqrt(num_rows)
-        misses = gains[:, 0].min() < -max(policy.LOSS_OF_WARP_IN_A_ROW, 0.1 * density.sum())
+        misses = gains[:, 0].min() < -max(policy.MOST_NATS_OF_A_ROW, 0.1 * density.sum())
         is_ahead = density.mean() > errors[0] and not misses
         return bool(is_ahead or -crps.mean() > policy.SURE_GAIN_OF_CRPS * errors[1])
 

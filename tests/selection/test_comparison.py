@@ -26,6 +26,16 @@ def test_better_is_by_density_if_crps_does_not_object() -> None:
     assert is_better(unsure, BASE) and not is_better(unsure._replace(crps=level), BASE)
 
 
+def test_a_row_that_is_missed_is_missed_once() -> None:
+    """Catches a single row of heavy tails that decides by how far it is missed."""
+    density = np.where(np.arange(200) == 0, -1e4, BETTER.log_density)
+    missed = BETTER._replace(log_density=density)
+    assert is_better(missed, BASE)
+    said = compare("Depth 2", "depth 1", missed, BASE).sentence()
+    assert "where no row counts for more than 20" in said
+    assert "counts for more" not in compare("Depth 2", "depth 1", BETTER, BASE).sentence()
+
+
 @pytest.mark.parametrize("scale", [None, 10.0])
 def test_a_comparison_says_what_it_found(scale: float | None) -> None:
     """Catches sentences that are false, or in other units than asked for."""
