@@ -11,7 +11,7 @@ from gpflow.kernels import Linear, Sum
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.draws import SumDraws
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
-from gpflow_dwp.layers.rows import RowsOfKernels, RowsPosterior
+from gpflow_dwp.layers.rows_posterior import RowsOfKernels, RowsPosterior
 from gpflow_dwp.models import DeepKernelProcess
 
 __all__ = ["VarianceShares", "variance_shares"]

@@ -24,7 +24,8 @@ from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.gram import cross_covariance, kernel_in_dtype
 from gpflow_dwp.layers.base import GramDraw, GramLayer, Layer, OutputLayer
 from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
-from gpflow_dwp.layers.rows import NearestRows, RowsOfKernels, RowsPosterior
+from gpflow_dwp.layers.rows import NearestRows
+from gpflow_dwp.layers.rows_posterior import RowsOfKernels, RowsPosterior
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.random import TargetNoise, split_seed
 from gpflow_dwp.validation import check_memory

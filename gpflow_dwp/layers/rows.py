@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +16,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import sizes
 from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.values import inverse_scales, parts_of
+from gpflow_dwp.layers.rows_posterior import InducingRows, RowsOfKernels, RowsPosterior
 from gpflow_dwp.linalg import (
     Factorised,
     conditional_moments,
@@ -24,70 +26,12 @@ from gpflow_dwp.linalg import (
 from gpflow_dwp.neighbours import INFINITE, Index, Trees, nearest_in_graph
 from gpflow_dwp.random import as_seed, normal_at_points
 
-__all__ = ["InducingRows", "NearestRows", "RowsOfKernels", "RowsPosterior"]
+__all__ = ["NearestRows"]
 
 # Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
 _JITTER = 1e-10
 
-
-class RowsPosterior(NamedTuple):
-    """What predictions from nearest rows condition on, given draws of the layers below.
-
-    :param features: Of the rows, [S, N, R]; inputs without layers below.
-    :param targets: Observations on the scale of f, less the mean function, [N, Q] or [S, N, Q].
-    :param noise: Variance of each row's noise, [N]; of :data:`INFINITE` noise are rows that are no
-        neighbours, as they count for nothing.
-    :param ranks: Where the rows are in the ordering, [N]; infinite where they are no neighbours.
-    :param log_ratio: 0, as the functions are integrated out, [1].
-    :param trees: To search rows with, where they are no symbols.
-    :param inducing: What inducing points tell of all functions; None for nothing.
-    """
-
-    features: tf.Tensor
-    targets: tf.Tensor
-    noise: tf.Tensor
-    ranks: tf.Tensor
-    log_ratio: tf.Tensor
-    trees: Trees | None
-    inducing: InducingRows | None = None
-
-    @property
-    def parts(self) -> list[RowsPosterior]:
-        """Itself, as of the only kernel."""
-        return [self]
-
-
-class RowsOfKernels(NamedTuple):
-    """The same of functions that have kernels of their own.
-
-    :param parts: Of each function, [Q].
-    """
-
-    parts: list[RowsPosterior]
-
-    @property
-    def log_ratio(self) -> tf.Tensor:
-        """0, [1]."""
-        return self.parts[0].log_ratio
-
-
-class InducingRows(NamedTuple):
-    """Whitened functions at M inducing points, v = L⁻¹ u, given all rows.
-
-    :param points: Features of the inducing points, [S, M, R].
-    :param tril: L, for the covariance of u, [S, M, M].
-    :param rows: What v counts at the rows, Φ = Cᵀ L⁻ᵀ, [S, N, M].
-    :param variance: Of the rows' observations given v, [S, N].
-    :param mean: Of v, [S, M, Q].
-    :param precision: Of v, I + Φᵀ D⁻¹ Φ, and its Cholesky factor, [S, M, M].
-    """
-
-    points: tf.Tensor
-    tril: tf.Tensor
-    rows: tf.Tensor
-    variance: tf.Tensor
-    mean: tf.Tensor
-    precision: Factorised
+_Moments = tuple[tf.Tensor, tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +73,21 @@ class _Local:
             return None
         known = tf.einsum("sbm,sbmk->sbk", self.weights(), self.near[:, :, :-1])
         return self.near[:, :, -1] - known
+
+
+def _of_each_kernel(method: Callable[..., _Moments]) -> Callable[..., _Moments]:
+    """Moments of the functions of all kernels; variances behind an axis of several."""
+
+    @functools.wraps(method)
+    def of_all(self: NearestRows, draw: RowsPosterior | RowsOfKernels, *arguments: Any) -> _Moments:
+        pairs = zip(self.of_kernels, draw.parts, strict=True)
+        found = [method(layer, part, *arguments) for layer, part in pairs]
+        if isinstance(draw, RowsPosterior):
+            return found[0]
+        means, variances = zip(*found, strict=True)
+        return tf.concat(means, axis=-1), tf.stack(variances, axis=1)
+
+    return of_all
 
 
 class NearestRows(abc.ABC):
@@ -227,12 +186,10 @@ class NearestRows(abc.ABC):
         both = tf.concat([tf.cast(X, tf.float64), tf.cast(Y, tf.float64)], axis=1)
         return normal_at_points(both, as_seed(0), 1, 1)[0, :, 0]
 
+    @_of_each_kernel
     def condition_rows(
-        self,
-        draw: RowsPosterior | RowsOfKernels,
-        features: tf.Tensor,
-        ranks: tf.Tensor | None = None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None = None
+    ) -> _Moments:
         """Mean, [S, B, Q], and variance of functions at points given their neighbours.
 
         It is [S, B], or of functions that have kernels of their own [S, Q, B].
@@ -241,23 +198,6 @@ class NearestRows(abc.ABC):
         :param ranks: That of each point in the ordering, [B], where rows have to precede it; None
             for neighbours among all rows.
         """
-        return self._of_each(draw, lambda layer, part: layer._condition_rows(part, features, ranks))
-
-    def _of_each(
-        self,
-        draw: RowsPosterior | RowsOfKernels,
-        moments: Callable[[NearestRows, RowsPosterior], tuple[tf.Tensor, tf.Tensor]],
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Moments of the functions of all kernels; variances behind an axis of several."""
-        found = [moments(*pair) for pair in zip(self.of_kernels, draw.parts, strict=True)]
-        if isinstance(draw, RowsPosterior):
-            return found[0]
-        means, variances = zip(*found, strict=True)
-        return tf.concat(means, axis=-1), tf.stack(variances, axis=1)
-
-    def _condition_rows(
-        self, draw: RowsPosterior, features: tf.Tensor, ranks: tf.Tensor | None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
         local = self._local(draw, features, self._nearest(draw, features, ranks))
         mean, variance = local.moments(draw.targets)
         loadings = local.loadings()
@@ -266,9 +206,8 @@ class NearestRows(abc.ABC):
         mean += tf.matmul(loadings, draw.inducing.mean)
         return mean, variance + _spread(draw.inducing, loadings)
 
-    def leave_out(
-        self, draw: RowsPosterior | RowsOfKernels, rows: Index
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    @_of_each_kernel
+    def leave_out(self, draw: RowsPosterior, rows: Index) -> _Moments:
         """Mean and variance of functions at rows given all others, as :meth:`condition_rows`.
 
         Each is predicted from its nearest others, and from functions at the inducing points that
@@ -277,9 +216,6 @@ class NearestRows(abc.ABC):
         :param draw: Not of a compiled function's graph.
         :param rows: Their indices, [B].
         """
-        return self._of_each(draw, lambda layer, part: layer._leave_out(part, rows))
-
-    def _leave_out(self, draw: RowsPosterior, rows: Index) -> tuple[tf.Tensor, tf.Tensor]:
         features = tf.gather(draw.features, rows, axis=1)
         counts = draw.noise.numpy() < INFINITE
         trees = draw.trees or Trees(self._near(draw.features).numpy(), counts)
@@ -298,9 +234,8 @@ class NearestRows(abc.ABC):
         mean += tf.matmul(beside, draw.inducing.mean) - (both / left)[..., None] * residual
         return mean, variance + tf.reduce_sum(whitened[1] ** 2, axis=-1) + both**2 / left
 
-    def condition_jointly(
-        self, draw: RowsPosterior | RowsOfKernels, features: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    @_of_each_kernel
+    def condition_jointly(self, draw: RowsPosterior, features: tf.Tensor) -> _Moments:
         r"""Mean, [S, B, Q], and covariance of functions at points that follow all rows.
 
         It is [S, B, B], or of functions that have kernels of their own [S, Q, B, B].
@@ -311,11 +246,6 @@ class NearestRows(abc.ABC):
 
         :param features: Of the points, [S, B, R].
         """
-        return self._of_each(draw, lambda layer, part: layer._condition_jointly(part, features))
-
-    def _condition_jointly(
-        self, draw: RowsPosterior, features: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
         num_rows, num_points = sizes(draw.targets)[-2], sizes(features)[1]
         later = tf.range(1, num_points + 1)
         later = tf.cast(later, draw.ranks.dtype)

@@ -14,7 +14,8 @@ from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions
-from gpflow_dwp.layers.rows import NearestRows, RowsOfKernels, RowsPosterior
+from gpflow_dwp.layers.rows import NearestRows
+from gpflow_dwp.layers.rows_posterior import RowsOfKernels, RowsPosterior
 from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
