@@ -184,7 +184,7 @@ class _Many:
         learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
         num_outputs = trainer.Y.shape[1]
         kernel, noise = layer.kernel, np.broadcast_to(learned, [num_outputs])
-        if num_outputs > 1:
+        if num_outputs > 1 and len(layer.kernels) == 1:
             kernel = SeparateIndependent([copy.deepcopy(kernel) for _ in noise])
         output = RegressionGPLayer(
             kernel,
