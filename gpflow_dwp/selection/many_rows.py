@@ -211,8 +211,11 @@ class _Many:
                 break
             best, kept = scores, np.maximum(share * learned, floor)
         _set_noise(model, kept)
-        if scale_deviations(model, self.rows):
-            best = self._scores(model)
+        scaled = copy.deepcopy(model)
+        if scale_deviations(scaled, self.rows):
+            scores = self._scores(scaled)
+            if _is_ahead(scores, best):  # not where draws differ by more than deviations
+                model, best = scaled, scores
         return self._kept(model, found.history, found.start, best, began, found.candidate)
 
     def heteroskedastic(self, trainer: Trainer) -> Found:
