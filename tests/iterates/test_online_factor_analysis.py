@@ -93,11 +93,12 @@ def test_em_in_many_passes_is_as_likely_as_batch_factor_analysis(observations: n
     algorithm = OnlineEM(3, warm_up=100)
     start = state = algorithm.init(7)
     likelihoods = []
-    for _ in range(150):
+    for number in range(150):
         restart = start._replace(factors=state.factors, variances=state.variances)
         state = observe_all(algorithm, restart, tf.constant(observations))
-        densities = algorithm.model(state).as_distribution().log_prob(observations)
-        likelihoods.append(float(tf.reduce_mean(densities)))
+        if number in (0, 149):
+            densities = algorithm.model(state).as_distribution().log_prob(observations)
+            likelihoods.append(float(tf.reduce_mean(densities)))
     assert likelihoods[0] < best - 0.1
     assert best - 0.01 < likelihoods[-1] <= best + 1e-6
 
