@@ -12,6 +12,7 @@ import tensorflow_probability as tfp
 from distribution_cases import (
     CASES,
     GRAM_NAMES,
+    NAMES,
     SEED,
     as_tensors,
     every_name,
@@ -118,7 +119,8 @@ def values_and_gradients(
     return outputs, tape.gradient(total, parameters)
 
 
-@every_name
+# Two Gram matrices, which are made of all the parts that the other two are made of.
+@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(("AG", "GeneralisedS"))])
 def test_compiled_for_any_batch_equals_eager(name: str) -> None:
     """Catches what needs a static batch, and what is lost in a compiled function."""
     parameters = as_tensors(random_parameters(name, 3, 2, (2,)))
