@@ -67,7 +67,7 @@ def linear_process(num_samples: int) -> LatentVariableProcess:
 
 
 def test_bound_grows_up_to_the_evidence() -> None:
-    model, Y = linear_process(2_000), np.array([[-1.0], [0.3], [2.0]])
+    model, Y = linear_process(1_000), np.array([[-1.0], [0.3], [2.0]])
     evidence = stats.norm.logpdf(Y, scale=np.sqrt(SLOPE**2 + NOISE)).sum()
     bounds = [
         float(model.elbo_terms((np.zeros((3, 1)), Y), num_importance_samples=K, seed=0).data)
@@ -86,6 +86,7 @@ def test_predictions_draw_latent_variables_from_their_prior() -> None:
     np.testing.assert_allclose(covariance[0], SLOPE**2 * np.eye(3), atol=0.12)
 
 
+@pytest.mark.usefixtures("eager")
 def test_trained_model_is_saved(tmp_path: Path) -> None:
     layers, likelihood, points = parts("Wishart", ignored=False)
     first = LatentVariableLayer(NetworkEncoder(2, seed=0))

@@ -24,10 +24,12 @@ def make(num_outputs: int = 2) -> WarpedGaussian:
     return WarpedGaussian(SinhArcsinh(num_outputs, **WARP), NOISE)
 
 
-def draws(count: int = 400_000) -> tuple[np.ndarray, np.ndarray]:
+@pytest.fixture(scope="module")
+def draws() -> tuple[np.ndarray, np.ndarray]:
     """Of f and of y, [count, N, 2]."""
-    functions = MEAN + np.sqrt(VARIANCE) * RNG.standard_normal((count, N, 2))
-    noisy = functions + np.sqrt(NOISE) * RNG.standard_normal(functions.shape)
+    rng, count = np.random.default_rng(1), 200_000
+    functions = MEAN + np.sqrt(VARIANCE) * rng.standard_normal((count, N, 2))
+    noisy = functions + np.sqrt(NOISE) * rng.standard_normal(functions.shape)
     return functions, make().warp.inverse(tf.constant(noisy)).numpy()
 
 
@@ -46,8 +48,8 @@ def test_without_a_warp_it_is_gpflows() -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-10)
 
 
-def test_moments_are_those_of_draws() -> None:
-    samples = draws()[1]
+def test_moments_are_those_of_draws(draws: tuple[np.ndarray, np.ndarray]) -> None:
+    samples = draws[1]
 
     mean, variance = make().predict_mean_and_var(X, MEAN, VARIANCE)
 
@@ -56,8 +58,8 @@ def test_moments_are_those_of_draws() -> None:
     np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.05)
 
 
-def test_expectations_are_those_of_draws() -> None:
-    likelihood, functions = make(), draws()[0]
+def test_expectations_are_those_of_draws(draws: tuple[np.ndarray, np.ndarray]) -> None:
+    likelihood, functions = make(), draws[0]
     values = likelihood.log_prob(np.broadcast_to(X, (len(functions), *X.shape)), functions, Y)
     error = np.std(values, axis=0) / np.sqrt(len(functions))
 
