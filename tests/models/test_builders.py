@@ -177,8 +177,9 @@ def test_a_mean_function_is_a_shift(builder: str, output: str) -> None:
         shifted.elbo((X, Y + trend), seed=1), model.elbo((X, Y), seed=1), rtol=1e-9
     )
     new = X[:3]
+    posteriors = [m.posterior(4, seed=0) for m in (shifted, model)]
     for full_cov in (False, True):
-        mean, expected = (m.predict_f(new, full_cov, num_samples=4)[0] for m in (shifted, model))
+        mean, expected = (each.predict_f(new, full_cov)[0] for each in posteriors)
         np.testing.assert_allclose(mean, expected + trend[:3], rtol=1e-6)
     if builder != "inverse_wishart":
         draws, expected = (

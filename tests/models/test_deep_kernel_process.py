@@ -155,7 +155,8 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None
     X, Y = DATA
 
     full = model.elbo_terms(DATA, seed=1)
-    batches = [model.elbo_terms((X[i : i + 3], Y[i : i + 3]), seed=1) for i in range(0, 12, 3)]
+    parts = slice(0, 12, 2), slice(1, 12, 2)
+    batches = [model.elbo_terms((X[part], Y[part]), seed=1) for part in parts]
 
     np.testing.assert_allclose(np.mean([terms.data for terms in batches]), full.data, rtol=1e-10)
     for terms in batches:
@@ -192,10 +193,10 @@ def batches() -> Any:
 def test_training_loss_closure_can_be_minimised() -> None:
     model = WISHART.tiny(1)
     loss = model.training_loss_closure(batches(), compile=True)
-    optimizer = tf_keras.optimizers.Adam(0.02)
+    optimizer = tf_keras.optimizers.Adam(0.1)
     before = -model.elbo(DATA, seed=0)
 
-    for _ in range(20):
+    for _ in range(4):
         optimizer.minimize(loss, model.trainable_variables)
 
     assert -model.elbo(DATA, seed=0) < before - 10.0
@@ -214,7 +215,7 @@ def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
     bounds = []
     for dtype in (np.float64, np.float32):
         with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
-            model = kind.build((X, Y), 4, num_inducing=40, output="pseudo_targets", num_samples=5)
+            model = kind.build((X, Y), 3, num_inducing=40, output="pseudo_targets", num_samples=3)
             model.likelihood.variance.assign(0.01)
             bounds.append([float(model.elbo((X, Y), seed=0)) / 80.0])
             layer = model.output_layer

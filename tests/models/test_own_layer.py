@@ -60,8 +60,8 @@ class InfinitelyWideLayer(GramLayer):
 def make_model() -> DeepKernelProcess:
     """A Wishart layer below one of a user's own."""
     quick: Any = {"num_inducing": 6, "output": "pseudo_targets", "posterior": "GW", "whiten": True}
-    built = build_deep_wishart_process(DATA, 3, **quick, seed=0)
-    lowest, _, output = built.layers
+    built = build_deep_wishart_process(DATA, 2, **quick, seed=0)
+    lowest, output = built.layers
     own = InfinitelyWideLayer(gk.SquaredExponential(), 6)
     parts = built.likelihood, built.inducing_variable, built.num_data
     return DeepKernelProcess([lowest, own, output], *parts, num_prediction_samples=5)

@@ -357,7 +357,7 @@ def many_mentions(description: Any, arrays: Any) -> None:
 
 def many_parts(description: Any, arrays: Any) -> None:
     white = {"class": "gpflow.kernels.White", "arguments": {}}
-    many = {"class": "gpflow.kernels.Sum", "arguments": {"kernels": [white] * 100_000}}
+    many = {"class": "gpflow.kernels.Sum", "arguments": {"kernels": [white] * 40_000}}
     first_layer(description)["kernel"] = many
 
 

@@ -43,7 +43,7 @@ def test_a_deep_wishart_process() -> None:
 
 
 def test_divergences_are_those_of_the_bound() -> None:
-    model = tiny_model(3, num_samples=500, posterior="GW")
+    model = tiny_model(2, num_samples=500, posterior="GW")
     expected = -model.elbo_terms(DATA, seed=17).log_ratios.numpy()
 
     summary = model_summary(model)

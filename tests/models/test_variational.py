@@ -247,10 +247,14 @@ def test_training_with_weights() -> None:
     fit(model, data, 100, batch_size=4, progress=False)
     assert np.all(np.abs(model.predict_f(X)[0] - DATA[1])[:, 0] < 0.5)
 
-    regression = build_deep_wishart_process(data, 1)
+
+@pytest.mark.usefixtures("eager")
+def test_a_regression_is_trained_with_its_own_weights() -> None:
+    regression = build_deep_wishart_process((*DATA, WEIGHTS), 1)
     with pytest.raises(ValueError, match="rows .* with their weights, got others"):
-        fit(regression, (X, Y), 1)
-    regression.set_data((X[:5], Y[:5]))
+        fit(regression, DATA, 1)
+    rows = X[:5], DATA[1][:5]
+    regression.set_data(rows)
     np.testing.assert_array_equal(regression.output_layer.weights, np.ones(5))
-    for same in ((X[:5], Y[:5], np.ones(5)), (X[:5], Y[:5])):
+    for same in ((*rows, np.ones(5)), rows):
         fit(regression, same, 1, progress=False)
