@@ -166,9 +166,9 @@ def test_natural_gradients_move_the_output_layer() -> None:
     )
     layer = by_hand.output_layer
 
-    fit(by_name, DATA, 4, protocol="natural", progress=False)
+    fit(by_name, DATA, 2, protocol="natural", progress=False)
     optimizer = NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
-    fit(by_hand, DATA, 4, optimizer=optimizer, kl_annealing_steps=0, progress=False)
+    fit(by_hand, DATA, 2, optimizer=optimizer, kl_annealing_steps=0, progress=False)
 
     assert_same_parameters(by_name, by_hand)
 
@@ -178,7 +178,7 @@ def test_the_papers_network_ends_at_the_average_of_its_iterates() -> None:
     """Catches a model that is left at the last iterate; decay 0.999 from the start on."""
     averaged = tiny_model(1, data=DATA)
     average = [variable.numpy() for variable in averaged.trainable_variables]
-    fit(averaged, DATA, 4, protocol="vmg", progress=False)
+    fit(averaged, DATA, 3, protocol="vmg", progress=False)
 
     def add(progress: TrainingProgress) -> None:
         iterates = progress.model.trainable_variables
@@ -186,7 +186,7 @@ def test_the_papers_network_ends_at_the_average_of_its_iterates() -> None:
 
     each = {"callbacks": [add], "callback_interval": 1}
     model, adam = tiny_model(1, data=DATA), tf_keras.optimizers.Adam(1e-3, epsilon=1e-8)
-    fit(model, DATA, 4, optimizer=adam, kl_annealing_steps=0, progress=False, **each)
+    fit(model, DATA, 3, optimizer=adam, kl_annealing_steps=0, progress=False, **each)
     for variable, expected in zip(averaged.trainable_variables, average, strict=True):
         np.testing.assert_allclose(variable, expected, rtol=1e-9, atol=1e-12)
 
@@ -232,13 +232,14 @@ def test_batch_sizes(name: ProtocolName, num_rows: int, expected: int | None) ->
     assert PROTOCOLS[name].batch_size(num_rows) == expected
 
 
+@pytest.mark.usefixtures("eager")
 def test_fit_takes_the_batches_of_its_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches a step that carries all of a large table where no batch size was given."""
     frugal = PROTOCOLS["fast"]._replace(batch_size=lambda num_rows: num_rows // 2)
     monkeypatch.setitem(PROTOCOLS, "fast", frugal)
     half = len(DATA[0]) // 2
     bounds = [
-        fit(tiny_model(1, data=DATA), DATA, 4, batch_size=size, progress=False).elbo
+        fit(tiny_model(1, data=DATA), DATA, 2, batch_size=size, progress=False).elbo
         for size in (None, half, len(DATA[0]))
     ]
     np.testing.assert_array_equal(bounds[0], bounds[1])
