@@ -104,46 +104,45 @@ def weighted(values: list[tf.Tensor]) -> tf.Tensor:
     )
 
 
-def gradients(function: Callable[..., Any], kernel: gk.Kernel, F: Any, F2: Any) -> list[np.ndarray]:
+def with_gradients(
+    function: Callable[..., Any], kernel: gk.Kernel, F: Any, F2: Any
+) -> tuple[list[tf.Tensor], list[np.ndarray]]:
+    """What a function computes, and the gradient of a number that is made of it."""
     F, F2 = tf.constant(F), tf.constant(F2)
     sources = [F, F2, *kernel.trainable_variables]
     with tf.GradientTape() as tape:
         tape.watch([F, F2])
-        loss = weighted(function(kernel, F, F2))
+        values = function(kernel, F, F2)
+        loss = weighted(values)
     found = tape.gradient(loss, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-    return [g.numpy() for g in found]
+    return values, [g.numpy() for g in found]
 
 
 @every_kernel
-def test_values_equal_gpflow(name: str) -> None:
+def test_values_and_gradients_equal_gpflow(name: str) -> None:
     kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
-    for actual, wanted in zip(three_ways(kernel, F, F2), expected(kernel, F, F2), strict=True):
+    values, gradients = with_gradients(three_ways, kernel, F, F2)
+    of_gpflow, gradients_of_gpflow = with_gradients(expected, kernel, F, F2)
+    for actual, wanted in zip(values, of_gpflow, strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=1e-7)
         # GPflow takes a root, or an angle, of the rounding error on its diagonal; we do not.
         off = ~np.eye(5, dtype=bool) if actual.shape == (5, 5) else ...
         np.testing.assert_allclose(actual[off], wanted[off], rtol=1e-11, atol=1e-12)
-
-
-@every_kernel
-def test_gradients_equal_gpflow(name: str) -> None:
-    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
-    found = gradients(three_ways, kernel, F, F2)
-    wanted = gradients(expected, kernel, F, F2)
-    assert len(found) == len(wanted) > 2
-    for actual, by_gpflow in zip(found, wanted, strict=True):
+    assert len(gradients) > 2
+    for actual, wanted in zip(gradients, gradients_of_gpflow, strict=True):
         # GPflow's order 0 moves the angle by 1e-15, which its diagonal shows in the gradient.
-        np.testing.assert_allclose(actual, by_gpflow, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(actual, wanted, rtol=1e-6, atol=1e-6)
 
 
 @every_kernel
 def test_coinciding_points_have_finite_gradients(name: str) -> None:
     kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
     F[3], F2[1] = F[0], F[2]
-    found, wanted = three_ways(kernel, F, F2), expected(kernel, F, F2)
+    found, gradients = with_gradients(three_ways, kernel, F, F2)
     tolerance = 1e-6 if name in ROUGH else 1e-11
-    for actual, by_gpflow in zip(found, wanted, strict=True):
+    for actual, by_gpflow in zip(found, expected(kernel, F, F2), strict=True):
         np.testing.assert_allclose(actual, by_gpflow, rtol=tolerance, atol=tolerance)
-    for gradient in gradients(three_ways, kernel, F, F2):
+    for gradient in gradients:
         assert np.all(np.isfinite(gradient))
 
 
@@ -250,7 +249,7 @@ def test_float32(name: str) -> None:
         # Order 0 has an angle near zero only on the diagonal, which is set exactly.
         np.testing.assert_allclose(actual, in_float64, rtol=5e-5, atol=5e-5)
     F[3], F2[1] = F[0], F[2]
-    for gradient in gradients(three_ways, kernel, F, F2):
+    for gradient in with_gradients(three_ways, kernel, F, F2)[1]:
         assert np.all(np.isfinite(gradient))
 
 
@@ -262,12 +261,12 @@ def test_features_change_nothing_but_the_time(name: str, draws: tuple[int, ...])
         return [gram_K_cross(kernel, inner(F, F2), norms(F), norms(F2), features=pair)]
 
     kernel, F, F2 = KERNELS[name](), features(5), features(4, draws, seed=1)
-    with_features, without = (partial(cross, known=known) for known in (True, False))
+    (values, gradients), (expected, expected_gradients) = (
+        with_gradients(partial(cross, known=known), kernel, F, F2) for known in (True, False)
+    )
 
-    np.testing.assert_allclose(with_features(kernel, F, F2), without(kernel, F, F2), rtol=1e-12)
-    for actual, wanted in zip(
-        gradients(with_features, kernel, F, F2), gradients(without, kernel, F, F2), strict=True
-    ):
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+    for actual, wanted in zip(gradients, expected_gradients, strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=1e-9, atol=1e-12)
 
 
