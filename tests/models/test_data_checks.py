@@ -46,7 +46,7 @@ BAD: dict[str, tuple[Any, Any, str]] = {
 
 
 MODELS: dict[str, Callable[[], Any]] = {
-    "stack": lambda: tiny_model(2),
+    "stack": lambda: tiny_model(1),
     "with latent variables": lambda: build_latent_variable_deep_gp((X, Y), "LV-GP", num_inducing=5),
     "network": lambda: build_matrix_gaussian_network((X, Y), width=3),
 }
