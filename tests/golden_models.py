@@ -148,7 +148,7 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
         cases[name] = {
             "depth 2, three outputs": (builder, 2, {**SMALL, "kind": "three"}),
             "float32": (builder, 2, {**SMALL, **FEW, "dtype": np.float32}),
-            "regression, weights": (builder, 3, {**REGRESSION, **FEW, "weights": True}),
+            "regression, weights": (builder, 2, {**REGRESSION, **FEW, "weights": True}),
         }
     cases["wishart"]["regression"] = (wishart, 2, {**REGRESSION, "kind": "three"})
     cases["wishart"]["depth 3"] = (wishart, 3, {**SMALL, "joint": False})
@@ -183,7 +183,7 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
     local = {"num_inducing": 5, "num_functions": 2}
     cases["latent-variable"] = {
         "GP": (latent, "GP", {**local}),
-        "GP-GP": (latent, "GP-GP", {**local, "kind": "three"}),
+        "GP-GP": (latent, "GP-GP", {**local, "kind": "three", "joint": False}),
         "LV-GP-GP": (latent, "LV-GP-GP", {**local, "bounds": WEIGHTED_BOUND}),
         "GP-LV-GP": (latent, "GP-LV-GP", {**local, "bounds": WEIGHTED_BOUND, "joint": False}),
         "Bernoulli": (
@@ -197,7 +197,7 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
     cases["network"] = {
         "depth 1": (network, 1, {**small}),
         "depth 3": (network, 3, {**small, **FEW, "largest_dropout": 0.2, "activation": "tanh"}),
-        "no mean, cosine": (network, 2, {**small, "zero_mean": True, "activation": "cos"}),
+        "no mean, cosine": (network, 2, {**small, **FEW, "zero_mean": True, "activation": "cos"}),
         "rank one": (
             network,
             2,
@@ -212,9 +212,14 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
         "MultiClass": (
             network,
             2,
-            {**small, "kind": "label", "likelihood": lambda: likelihoods.MultiClass(3)},
+            {
+                **small,
+                "joint": False,
+                "kind": "label",
+                "likelihood": lambda: likelihoods.MultiClass(3),
+            },
         ),
-        "float32": (network, 2, {**small, "dtype": np.float32}),
+        "float32": (network, 2, {**small, **FEW, "dtype": np.float32}),
     }
     return cases
 
