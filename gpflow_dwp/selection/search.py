@@ -13,6 +13,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import name_of_likelihood
+from gpflow_dwp.models.named_kernels import SUMS
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
@@ -21,13 +22,16 @@ from gpflow_dwp.selection.comparison import Comparison, compare
 from gpflow_dwp.selection.depth import Training, deep_candidates, halve, training_of
 from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
-from gpflow_dwp.selection.observations import is_recorded_finely
+from gpflow_dwp.selection.observations import as_numbers, is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
-from gpflow_dwp.selection.starts import Start
+from gpflow_dwp.selection.starts import Start, initial_kernel
 
 __all__ = ["Search"]
+
+# Of the functions of labels, counts and the like, where they start.
+_VARIANCE = 10.0
 
 
 @dataclasses.dataclass
@@ -117,6 +121,45 @@ class Search(Trials):
             if is_drawn or of_scale:
                 best = self.found(best.model, best.history, best.start, began)
         return self.selection(best, reason, *filter(None, told))
+
+    def of_others(self, likelihood: Likelihood) -> Selection:
+        """Choose among models of labels, counts and other observations, by their bounds."""
+        choice, num_inputs = self.choice, self.trainer.X.shape[1]
+        sums = self._sum_of_numbers(likelihood) if is_auto(choice.kernel) else None
+
+        def start_of(candidate: Candidate) -> Start:
+            if sums is not None and not candidate.kernels:
+                return sums.apart()
+            name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
+            name = candidate.kernels[0] if candidate.kernels else name
+            kernel = initial_kernel(name, num_inputs, variance=_VARIANCE)
+            return Start(name, kernel, likelihood)
+
+        found = self.by_bound(start_of)
+        is_kept = sums is not None and self.best.start.name == sums.name
+        return found._replace(reasons=(*found.reasons, _SUM)) if is_kept else found
+
+    def _sum_of_numbers(self, likelihood: Likelihood) -> Start | None:
+        """A sum of functions of single inputs, where observations as numbers speak for it."""
+        trainer, X = self.trainer, self.trainer.X
+        Y = as_numbers(trainer.Y, likelihood)
+        seen = np.isfinite(Y).all(axis=1)
+        if seen.sum() < policy.FEWEST_ROWS:
+            return None
+        singles = SingleLayers(
+            X[seen],
+            Y[seen],
+            None if trainer.weights is None else trainer.weights[seen],
+            np.zeros(Y.shape[1]),
+            dataclasses.replace(self.choice, likelihood="gaussian"),
+            trainer.seed,
+        )
+        best = singles.with_sums(singles.plain(CANDIDATE_KERNELS[:1]))[0]
+        if best.name not in SUMS:
+            return None
+        total = np.mean(best.make_kernel()(X[: policy.EXACT_ROWS], full_cov=False))
+        parts = (part._replace(variance=_VARIANCE / total * part.variance) for part in best.kernel)
+        return Start(best.name, tuple(parts), likelihood)
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
         """What fits single layers to some of the data, or all."""
@@ -326,6 +369,7 @@ class Search(Trials):
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
+_SUM = "Its first kernel is a sum of functions of single inputs, which observations speak for."
 _OWN_KERNELS = "Each output has a kernel of its own, fitted to the rows in which it was observed."
 _NEAR_ENOUGH = (
     "A single layer leaves less than a hundredth of the CRPS that there is without inputs: depth "

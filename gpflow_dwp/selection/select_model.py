@@ -14,12 +14,11 @@ from gpflow_dwp.base import TrainingData
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.candidates import Candidate, Selection
-from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, ChoiceFields, is_auto
+from gpflow_dwp.selection.candidates import Selection
+from gpflow_dwp.selection.choice import Choice, ChoiceFields
 from gpflow_dwp.selection.many_rows import choose_from_many
 from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
-from gpflow_dwp.selection.starts import Start, initial_kernel
 from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import as_weighted, check_arrays, check_weights
@@ -120,16 +119,10 @@ def select_model(
     if choice.batch_size is None:
         trainer.choice = replace(choice, batch_size=rows_of_batches(len(X), given))
     search = Search(trainer)
-    if given is not None:
-
-        def start_of(candidate: Candidate) -> Start:
-            name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
-            name = candidate.kernels[0] if candidate.kernels else name
-            return Start(name, initial_kernel(name, X.shape[1], variance=10.0), given)
-
-        return search.by_bound(start_of)
     # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
     with threadpool_limits(limits=1, user_api="blas"):
+        if given is not None:
+            return search.of_others(given)
         return choose_from_many(trainer) if are_many else search.of_numbers()
 
 
