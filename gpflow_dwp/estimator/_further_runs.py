@@ -21,12 +21,14 @@ from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.named_kernels import kernel_name
-from gpflow_dwp.selection import leave_one_out, select_model
-from gpflow_dwp.selection.choice import OF_MODELS
+from gpflow_dwp.selection import leave_one_out, policy, select_model
+from gpflow_dwp.selection.choice import OF_MODELS, Choice
+from gpflow_dwp.selection.conditioning import condition
 from gpflow_dwp.selection.deepening import start_at_smaller
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.observations import recorded_steps, weights_of_evidence
 from gpflow_dwp.selection.outputs import fit_outputs
+from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import fit
 from gpflow_dwp.validation import as_weighted, with_weights
 
@@ -74,7 +76,7 @@ def take_in(
         return
     standard = [unit.transform(values) for unit, values in zip(units, rows, strict=True)]
     data = with_weights(standard[0], standard[1], weights)
-    if estimator.model_.output_layer.num_neighbours:
+    if estimator.model_.output_layer.num_neighbours and len(rows[0]) > policy.EXACT_ROWS:
         estimator.model_ = _with_rows(estimator.model_, data)
     else:
         estimator.model_ = _model_of_runs(estimator, data, len(X), num_steps)
@@ -172,11 +174,19 @@ def _model_of_runs(
         draw_kernel_of(new, weights, steps, estimator._seed)
         return new
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):
-        variance.assign(np.maximum(variance, _LEAST_NOISE))
+        # What a likelihood has beside nearest rows is rounding.
+        learned = layer.noise_variance if layer.num_neighbours else variance
+        variance.assign(np.maximum(learned, _LEAST_NOISE))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
         fit(new, data, num_steps, seed=estimator._seed, progress=False)
-    return new if anew is None or _log_density(new) >= _log_density(anew) else anew
+    if anew is not None and _log_density(anew) > _log_density(new):
+        return anew
+    if is_noise_free(new.likelihood) and len(inputs) > policy.FEW_ROWS:
+        (X, Y, weights), steps = as_weighted(data), np.zeros(np.shape(data[1])[1])
+        trainer = Trainer(X, Y, weights, steps, Choice(), estimator._seed, False, None)
+        new = condition(trainer, new, policy.NEIGHBOURS_OF_FIT).model
+    return new
 
 
 # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.

@@ -6,6 +6,8 @@ import numpy as np
 from gpflow.likelihoods import Gaussian
 from scipy.stats import norm
 
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
@@ -14,7 +16,10 @@ from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 
-__all__ = ["scale_deviations"]
+__all__ = ["SCALED", "scale_deviations", "scale_kernel", "square_of_scale"]
+
+SCALED = "Deviations are scaled so that 95% intervals hold 95% of the rows that are left out."
+"""What is said of it."""
 
 _LEVEL = 0.95
 _LEAST_SCALE = 0.1
@@ -25,7 +30,7 @@ def scale_deviations(model: DeepWishartProcess, rows: Index | None = None) -> st
     r"""Scale deviations so that 95% intervals hold 95% of the rows, each predicted from all others.
 
     It is for one kernel without noise, of more than 120 rows: fewer are too far from each other to
-    tell. In a deep model it is the last layer's, by rows that have not shaped its draws. Kernel and
+    tell. In a deep model it is the last layer's, where that predicts better. Kernel and
     nugget times s² leave all means as they are, and make s² w + b of a function's variance, of
     which b is how much the means of draws vary. With errors e of rows that are left out s² is the
     95% quantile of (e² / z² - b) / w, where z is 1.96. Smooth functions get less than the evidence
@@ -47,16 +52,32 @@ def scale_deviations(model: DeepWishartProcess, rows: Index | None = None) -> st
         return ""
     left_out = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
     Y = layer.observed.numpy()[slice(None) if rows is None else rows]
-    errors = Y - left_out.means.mean(0)
     nugget = likelihood.variance.numpy()
+    square = square_of_scale(left_out, Y, nugget)
+    if square == 1.0:
+        return ""
+    scale_kernel(layer, square)
+    bound = min(1.0, square) * likelihood.variance_lower_bound
+    model.likelihood = Gaussian(square * nugget, variance_lower_bound=bound)
+    return SCALED
+
+
+def square_of_scale(left_out: PredictiveDistribution, Y: Array, nugget: Array) -> float:
+    """The square of the scale that deviations get, s²; 1 where it would change next to nothing.
+
+    :param left_out: Predictions of rows from all others, draw by draw.
+    :param Y: What was observed, [N, P].
+    :param nugget: What there is of it in variances.
+    """
+    errors = Y - left_out.means.mean(0)
     within = np.maximum((left_out.variances - nugget).mean(0), np.finfo(np.float64).tiny)
     needed = ((errors / norm.ppf(0.5 + 0.5 * _LEVEL)) ** 2 - left_out.means.var(0)) / within
     square = float(np.maximum(np.nanquantile(needed, _LEVEL), _LEAST_SCALE**2))
-    if abs(np.log(square)) < 2.0 * policy.CHANGE_BY_DRAWS:
-        return ""
+    return 1.0 if abs(np.log(square)) < 2.0 * policy.CHANGE_BY_DRAWS else square
+
+
+def scale_kernel(layer: RegressionGPLayer, square: float) -> None:
+    """Scale what deviations of functions come of, so that means stay as they are."""
     for part in parts_of(layer.kernel):
         part.variance.assign(square * part.variance)
     layer.noise_variance.assign(square * layer.noise_variance)
-    bound = min(1.0, square) * likelihood.variance_lower_bound
-    model.likelihood = Gaussian(square * nugget, variance_lower_bound=bound)
-    return "Deviations are scaled so that 95% intervals hold 95% of the rows that are left out."

@@ -61,8 +61,8 @@ class Choice:
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for
         a squared exponential, Matérn 5/2 or 3/2, with or without a lengthscale for each input, a
         sum of functions of single inputs (:func:`gpflow_dwp.kernels.additive_kernel`), and
-        without noise a separable Matérn 5/2 in a single layer, or the first of them for a
-        likelihood that is given. Of several outputs each may have one of its own.
+        without noise a separable Matérn 5/2 in a single layer; for a likelihood that is given
+        the first of them, or a sum. Of several outputs each may have one of its own.
     :param candidates: Models to try in place of the usual ones; then depth and kernel stay "auto".
         Single layers among them are fitted first, deep ones start from a single layer of their
         kernel and are trained side by side, as the usual ones are.

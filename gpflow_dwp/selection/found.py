@@ -25,7 +25,10 @@ __all__ = ["Found", "Trials"]
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """A model that was fitted to all rows."""
+    """A model that was fitted to all rows.
+
+    :param note: What was done to it in the end, in words; none for nothing.
+    """
 
     model: DeepWishartProcess
     history: TrainingHistory
@@ -33,6 +36,7 @@ class Found:
     scores: RowScores | None
     start: Start
     candidate: Candidate
+    note: str = ""
 
     @property
     def row_scores(self) -> RowScores:
@@ -66,6 +70,7 @@ class Trials:
         start: Start,
         began: float,
         candidate: Candidate = SINGLE,
+        note: str = "",
     ) -> Found:
         """Score and record a model, which began to be fitted at some time."""
         scores, trainer = None, self.trainer
@@ -77,7 +82,7 @@ class Trials:
         if distribution is not None:
             scores = RowScores.of(distribution, trainer.Y, trainer.steps)
         seconds = time.perf_counter() - began
-        return self.kept(model, history, start, scores, seconds, candidate)
+        return self.kept(model, history, start, scores, seconds, candidate, note=note)
 
     def found_deep(self, training: Training) -> Found:
         """Score and record a deep model, by draws as if they had not seen a row."""
@@ -100,15 +105,19 @@ class Trials:
         seconds: float,
         candidate: Candidate,
         trainer: Trainer | None = None,
+        elbo: float | None = None,
+        note: str = "",
     ) -> Found:
         """Record a model.
 
         :param trainer: Of its rows; None for the own ones.
+        :param elbo: Its bound; None for an estimate.
+        :param note: What was done to it in the end.
         """
         trainer = trainer or self.trainer
         tried = start._replace(
             likelihood=model.likelihood,
-            elbo=trainer.estimate_bound(model),
+            elbo=trainer.estimate_bound(model) if elbo is None else elbo,
             num_data=len(trainer.X),
             scores=scores,
         )
@@ -116,7 +125,7 @@ class Trials:
         if model.hidden_layers:
             width = candidate.width or self.trainer.choice.width or trainer.X.shape[1]
         trial = self._record(tried, seconds, candidate.depth, width)
-        return Found(model, history, trial, scores, start, candidate)
+        return Found(model, history, trial, scores, start, candidate, note)
 
     def record(self, start: Start, num_rows: int, began: float) -> None:
         """Record a process that was fitted to some rows."""
@@ -142,4 +151,5 @@ class Trials:
     def selection(self, best: Found, *reasons: str | Comparison) -> Selection:
         """What comes of it."""
         self.best = best
+        reasons += (best.note,) if best.note else ()
         return Selection(best.model, best.history, best.trial, tuple(self.trials), reasons)

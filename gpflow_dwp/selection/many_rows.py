@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 import time
 
 import numpy as np
-import tensorflow as tf
-from gpflow.kernels import SeparateIndependent
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
-from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
@@ -23,11 +18,12 @@ from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.comparison import compare
+from gpflow_dwp.selection.conditioning import DRAWS, condition
 from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.outputs import joined, single_layers_of, starts_of_outputs
-from gpflow_dwp.selection.scores import RowScores, gains
+from gpflow_dwp.selection.scores import RowScores, is_ahead
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.starts import Start
 from gpflow_dwp.selection.trainer import Trainer, history_of_fit
@@ -38,11 +34,6 @@ __all__ = ["choose_from_many"]
 # Inducing points of a single layer, at least, and the product of rows and their square: up to 1,357
 # rows all of them.
 _LEAST_INDUCING, _WORK = 100, 2.5e9
-# Draws of deep models, for these and for predictions: their rows' features at inducing points have
-# to fit into memory.
-_DRAWS, _LEAST_DRAWS, _MOST_ENTRIES = 20, 10, 5e7
-# By what the noise that a deep model of some rows has learned is multiplied: all rows tell more.
-_SHARES_OF_NOISE = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
 def choose_from_many(trainer: Trainer) -> Selection:
@@ -62,7 +53,8 @@ def choose_from_many(trainer: Trainer) -> Selection:
             Y=trainer.Y[some],
             weights=None if weights is None else weights[some],
             choice=dataclasses.replace(choice, batch_size=None),
-        )
+        ),
+        are_all=False,
     )
     of_few = few.of_numbers()
     given = dataclasses.replace(choice, batch_size=None, output="regression")
@@ -119,17 +111,18 @@ class _Many:
                 scores = self._scores(model)
             except CholeskyError:
                 continue
-            if best is None or _is_ahead(scores, best[1]):
+            if best is None or is_ahead(scores, best[1]):
                 best = model, scores, start
         if best is None:
             raise CholeskyError("No single layer could be fitted: covariances are singular.")
         model, scores, start = best
-        if scale_deviations(model, self.rows):
+        note = scale_deviations(model, self.rows)
+        if note:
             scores = self._scores(model)
         trace = np.asarray([start.elbo] if start.trace is None else start.trace)
         trace = trace * len(trainer.X) / start.num_data
         history = history_of_fit(trace, len(trainer.X), began)
-        return self._kept(model, history, start, scores, began)
+        return self._kept(model, history, start, scores, began, note=note)
 
     def _near(self) -> Start:
         """A process fitted to rows given those near them; of several outputs one for each."""
@@ -175,48 +168,14 @@ class _Many:
             return best
         trained = Search(trainer, self.few.trials).trained(found.start, found.candidate)
         other = best if trained is None else self._conditioned(trained)
-        return other if _is_ahead(other.row_scores, best.row_scores) else best
+        return other if is_ahead(other.row_scores, best.row_scores) else best
 
     def _conditioned(self, found: Found) -> Found:
         """A deep model that predicts from all rows, with as much noise as they suggest."""
-        began, trainer, model = time.perf_counter(), self.trainer, copy.deepcopy(found.model)
-        likelihood, layer = model.likelihood, model.output_layer
-        learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
-        num_outputs = trainer.Y.shape[1]
-        kernel, noise = layer.kernel, np.broadcast_to(learned, [num_outputs])
-        if num_outputs > 1 and len(layer.kernels) == 1:
-            kernel = SeparateIndependent([copy.deepcopy(kernel) for _ in noise])
-        output = RegressionGPLayer(
-            kernel,
-            layer.num_inducing,
-            trainer.X,
-            trainer.Y,
-            noise_variance=noise if num_outputs > 1 else noise.item(),
-            weights=trainer.weights,
-            jitter=getattr(layer, "jitter", None),
-            num_neighbours=policy.NEIGHBOURS,
-        )
-        model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
-        entries = model.num_data * output.num_inducing * num_outputs
-        most = max(_LEAST_DRAWS, int(_MOST_ENTRIES / entries))
-        model.num_prediction_samples = min(model.num_prediction_samples, most)
-        best, kept, floor = self._scores(model), learned, 2.0 * likelihood.variance_lower_bound
-        for share in _SHARES_OF_NOISE:
-            _set_noise(model, np.maximum(share * learned, floor))
-            try:
-                scores = self._scores(model)
-            except CholeskyError:
-                break
-            if not _is_ahead(scores, best):
-                break
-            best, kept = scores, np.maximum(share * learned, floor)
-        _set_noise(model, kept)
-        scaled = copy.deepcopy(model)
-        if scale_deviations(scaled, self.rows):
-            scores = self._scores(scaled)
-            if _is_ahead(scores, best):  # not where draws differ by more than deviations
-                model, best = scaled, scores
-        return self._kept(model, found.history, found.start, best, began, found.candidate)
+        began, neighbours = time.perf_counter(), policy.NEIGHBOURS
+        model, scores, elbo, note = condition(self.trainer, found.model, neighbours, self.rows)
+        start, candidate = found.start, found.candidate
+        return self._kept(model, found.history, start, scores, began, candidate, elbo, note)
 
     def heteroskedastic(self, trainer: Trainer) -> Found:
         """A single layer whose noise is a function of the inputs, with learned pseudo-targets.
@@ -234,7 +193,7 @@ class _Many:
         return self._kept(found.model, found.history, start, scores, began)
 
     def _scores(self, model: DeepWishartProcess) -> RowScores:
-        num_samples = min(_DRAWS, model.num_prediction_samples)
+        num_samples = min(DRAWS, model.num_prediction_samples)
         distribution = leave_one_out(model, num_samples, rows=self.rows)
         return RowScores.of(distribution, self.trainer.Y[self.rows], self.trainer.steps)
 
@@ -246,16 +205,8 @@ class _Many:
         scores: RowScores,
         began: float,
         candidate: Candidate = SINGLE,
+        elbo: float | None = None,
+        note: str = "",
     ) -> Found:
-        seconds = time.perf_counter() - began
-        return self.few.kept(model, history, start, scores, seconds, candidate, self.trainer)
-
-
-def _is_ahead(scores: RowScores, best: RowScores) -> bool:
-    return scores.is_sane and bool(gains(scores, best).mean() > 0.0)
-
-
-def _set_noise(model: DeepWishartProcess, variance: Array) -> None:
-    model.likelihood.variance.assign(variance)
-    of_layer = model.output_layer.noise_variance
-    of_layer.assign(np.broadcast_to(variance, of_layer.shape))
+        seconds, trainer = time.perf_counter() - began, self.trainer
+        return self.few.kept(model, history, start, scores, seconds, candidate, trainer, elbo, note)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from gpflow.likelihoods import Likelihood, Softmax
-from scipy.stats import norm, rankdata
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.standardiser import root_mean_square
 from gpflow_dwp.likelihoods.named import MOST_NUGGET
 
 __all__ = [
-    "as_numbers",
     "check_equal_runs",
     "has_atoms",
     "is_recorded_finely",
@@ -34,28 +31,6 @@ _FINE = 0.05
 _FAR, _NEAR = 15.0, 4.0
 # A smaller step, relative to the deviation, is rounding of a computer.
 _LEAST_STEP = 1e-6
-
-
-def as_numbers(Y: Array, likelihood: Likelihood) -> Array:
-    """Labels, counts and the like as numbers that a Gaussian process can be fitted to.
-
-    Of labels there is a column for each class, of others the normal quantiles of their ranks.
-
-    >>> import numpy as np
-    >>> from gpflow.likelihoods import Poisson
-    >>> as_numbers(np.array([[7.0], [0.0], [900.0]]), Poisson()).round(3).tolist()
-    [[0.0], [-1.225], [1.225]]
-
-    :param Y: Observations, [N, P], of which NaN are missing.
-    :return: Of unit variance, [N, P] or [N, C]; NaN in rows where an observation is missing.
-    """
-    if isinstance(likelihood, Softmax):
-        numbers = np.where(np.isnan(Y), np.nan, np.unique(Y[~np.isnan(Y)]) == Y)
-    else:
-        ranks = rankdata(Y, axis=0, nan_policy="omit")
-        numbers = norm.ppf((ranks - 0.5) / np.sum(~np.isnan(Y), axis=0))
-    numbers = numbers - np.nanmean(numbers, axis=0)
-    return numbers / np.maximum(np.nanstd(numbers, axis=0), np.finfo(np.float64).tiny)
 
 
 def recorded_steps(Y: Array) -> Array:

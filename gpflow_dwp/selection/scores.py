@@ -18,6 +18,7 @@ __all__ = [
     "RowScores",
     "crps_without_inputs",
     "gains",
+    "is_ahead",
     "is_better",
     "is_level",
     "no_worse",
@@ -160,6 +161,11 @@ def gains(scores: RowScores, reference: RowScores) -> Array:
     """
     most = policy.MOST_NATS_OF_A_ROW
     return np.clip(scores.log_density - reference.log_density, -most, most)
+
+
+def is_ahead(scores: RowScores, best: RowScores) -> bool:
+    """Whether one of two models that cost the same predicts better, by mean log density."""
+    return scores.is_sane and bool(gains(scores, best).mean() > 0.0)
 
 
 def is_better(scores: RowScores, reference: RowScores) -> bool:

@@ -12,17 +12,18 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods.named import name_of_likelihood
-from gpflow_dwp.models.named_kernels import SUMS
+from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.calibration import scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
 from gpflow_dwp.selection.comparison import Comparison, compare
+from gpflow_dwp.selection.conditioning import condition
 from gpflow_dwp.selection.depth import Training, deep_candidates, halve, training_of
 from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
-from gpflow_dwp.selection.observations import as_numbers, is_recorded_finely
+from gpflow_dwp.selection.labels import VARIANCE, sum_of_numbers
+from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
@@ -30,19 +31,18 @@ from gpflow_dwp.selection.starts import Start, initial_kernel
 
 __all__ = ["Search"]
 
-# Of the functions of labels, counts and the like, where they start.
-_VARIANCE = 10.0
-
 
 @dataclasses.dataclass
 class Search(Trials):
     """The search for a model of a trainer's rows.
 
+    :param are_all: Whether the rows are all there are, so that what is chosen is finished.
     :ivar plain: Single layers with Gaussian noise or none, best first.
     :ivar start: The best one of any likelihood.
     :ivar single: The same, fitted to all rows; None where depth is asked for, or bounds choose.
     """
 
+    are_all: bool = True
     plain: list[Start] = dataclasses.field(init=False)
     start: Start = dataclasses.field(init=False)
     single: Found | None = dataclasses.field(default=None, init=False)
@@ -112,54 +112,51 @@ class Search(Trials):
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
                 reason = _HETEROSKEDASTIC
-        began, is_drawn, told = time.perf_counter(), False, []
-        if choice.most_iterations >= policy.FEWEST_ITERATIONS:
-            weights = trainer.weights_of_kernels
-            is_drawn, of_draws = draw_kernel_of(best.model, weights, trainer.steps, trainer.seed)
-            of_scale = "" if best.model.hidden_layers else scale_deviations(best.model)
-            told = [of_draws, of_scale]
-            if is_drawn or of_scale:
-                best = self.found(best.model, best.history, best.start, began)
-        return self.selection(best, reason, *filter(None, told))
+        if self.are_all and choice.most_iterations >= policy.FEWEST_ITERATIONS:
+            finish = self._finished_deep if best.model.hidden_layers else self._finished_single
+            best = finish(best)
+        return self.selection(best, reason)
+
+    def _finished_single(self, best: Found) -> Found:
+        """With draws of its kernel, and without noise with deviations that are scaled."""
+        began, trainer, model = time.perf_counter(), self.trainer, best.model
+        weights = trainer.weights_of_kernels
+        is_drawn, of_draws = draw_kernel_of(model, weights, trainer.steps, trainer.seed)
+        of_scale = scale_deviations(model)
+        note = " ".join(filter(None, [of_draws, of_scale]))
+        if is_drawn or of_scale:
+            return self.found(model, best.history, best.start, began, note=note)
+        return dataclasses.replace(best, note=note)
+
+    def _finished_deep(self, best: Found) -> Found:
+        """Without noise, with predictions from nearest rows as well."""
+        began, trainer, neighbours = time.perf_counter(), self.trainer, policy.NEIGHBOURS_OF_FIT
+        start, candidate = best.start, best.candidate
+        if not is_noise_free(start.likelihood) or len(trainer.X) <= policy.FEW_ROWS:
+            return best
+        model, scores, elbo, scaled = condition(trainer, best.model, neighbours)
+        seconds = time.perf_counter() - began
+        note = f"Predictions are from the {neighbours} nearest rows as well. {scaled}".strip()
+        return self.kept(
+            model, best.history, start, scores, seconds, candidate, elbo=elbo, note=note
+        )
 
     def of_others(self, likelihood: Likelihood) -> Selection:
         """Choose among models of labels, counts and other observations, by their bounds."""
         choice, num_inputs = self.choice, self.trainer.X.shape[1]
-        sums = self._sum_of_numbers(likelihood) if is_auto(choice.kernel) else None
+        sums = sum_of_numbers(self.trainer, likelihood) if is_auto(choice.kernel) else None
 
         def start_of(candidate: Candidate) -> Start:
             if sums is not None and not candidate.kernels:
                 return sums.apart()
             name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
             name = candidate.kernels[0] if candidate.kernels else name
-            kernel = initial_kernel(name, num_inputs, variance=_VARIANCE)
+            kernel = initial_kernel(name, num_inputs, variance=VARIANCE)
             return Start(name, kernel, likelihood)
 
         found = self.by_bound(start_of)
         is_kept = sums is not None and self.best.start.name == sums.name
         return found._replace(reasons=(*found.reasons, _SUM)) if is_kept else found
-
-    def _sum_of_numbers(self, likelihood: Likelihood) -> Start | None:
-        """A sum of functions of single inputs, where observations as numbers speak for it."""
-        trainer, X = self.trainer, self.trainer.X
-        Y = as_numbers(trainer.Y, likelihood)
-        seen = np.isfinite(Y).all(axis=1)
-        if seen.sum() < policy.FEWEST_ROWS:
-            return None
-        singles = SingleLayers(
-            X[seen],
-            Y[seen],
-            None if trainer.weights is None else trainer.weights[seen],
-            np.zeros(Y.shape[1]),
-            dataclasses.replace(self.choice, likelihood="gaussian"),
-            trainer.seed,
-        )
-        best = singles.with_sums(singles.plain(CANDIDATE_KERNELS[:1]))[0]
-        if best.name not in SUMS:
-            return None
-        total = np.mean(best.make_kernel()(X[: policy.EXACT_ROWS], full_cov=False))
-        parts = (part._replace(variance=_VARIANCE / total * part.variance) for part in best.kernel)
-        return Start(best.name, tuple(parts), likelihood)
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
         """What fits single layers to some of the data, or all."""

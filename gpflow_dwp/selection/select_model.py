@@ -53,8 +53,10 @@ def select_model(
     predicts each row better from all others, once draws are weighted as if they had not seen it: by
     log density, if CRPS does not object. In the end a single layer gets draws of its kernel
     (:class:`gpflow_dwp.layers.RegressionGPLayer`) of up to 500 rows, and without noise its
-    deviations are scaled (:func:`gpflow_dwp.selection.calibration.scale_deviations`). Numbers that
-    decide are in :mod:`gpflow_dwp.selection.policy`.
+    deviations are scaled (:func:`gpflow_dwp.selection.calibration.scale_deviations`). A deep model
+    without noise, of more than 120 rows, predicts from nearest rows as well
+    (:func:`gpflow_dwp.selection.conditioning.condition`). Numbers that decide are in
+    :mod:`gpflow_dwp.selection.policy`.
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.
@@ -68,7 +70,8 @@ def select_model(
 
     Of other likelihoods, of more rows of more than ten outputs or of deep models with tails that
     are asked for, and where the output layer or minibatches are given, models are compared by their
-    bounds.
+    bounds. Functions of labels, counts and the like start from a sum where these, as numbers, speak
+    for one (:func:`gpflow_dwp.selection.labels.sum_of_numbers`).
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or

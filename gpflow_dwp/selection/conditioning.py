@@ -1,0 +1,137 @@
+"""Deep models that predict from the rows nearest to each point, with as much noise as pays."""
+
+from __future__ import annotations
+
+import copy
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.kernels import SeparateIndependent
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.exceptions import CholeskyError
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods.named import MOST_NUGGET, is_noise_free
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.neighbours import Index
+from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.calibration import SCALED, scale_kernel, square_of_scale
+from gpflow_dwp.selection.leave_one_out import leave_one_out
+from gpflow_dwp.selection.scores import RowScores, is_ahead, no_worse
+from gpflow_dwp.selection.trainer import Trainer
+
+__all__ = ["DRAWS", "Conditioned", "condition"]
+
+DRAWS = 20
+"""Of deep models, for scores here, and for predictions at least half as many."""
+# Their rows' features at inducing points have to fit into memory.
+_MOST_ENTRIES = 5e7
+# By what the noise that a deep model has learned is multiplied: what nearest rows tell it lacked.
+_SHARES_OF_NOISE = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+
+class Conditioned(NamedTuple):
+    """A deep model that predicts from nearest rows.
+
+    :param model: The model.
+    :param scores: Of the rows that were left out.
+    :param elbo: Its bound, before deviations were scaled.
+    :param scaled: Whether they are, in words; none where not.
+    """
+
+    model: DeepWishartProcess
+    scores: RowScores
+    elbo: float
+    scaled: str
+
+
+def condition(
+    trainer: Trainer, model: DeepWishartProcess, num_neighbours: int, rows: Index | None = None
+) -> Conditioned:
+    r"""Condition a trained model on all rows, by inducing points and each point's nearest rows.
+
+    The noise that its output layer has learned is made less, as long as rows are predicted better
+    from all others: it was of what inducing points and few rows do not resolve. Where there is no
+    noise in truth all that is left of it belongs to the function, so that the likelihood's is no
+    more than rounding, and deviations are scaled where that predicts better: see
+    :func:`gpflow_dwp.selection.calibration.scale_deviations`.
+
+    :param trainer: Of all rows.
+    :param model: Deep, with a :class:`RegressionGPLayer` of some of them; it stays as it is.
+    :param num_neighbours: How many rows are near, m.
+    :param rows: Which are left out; None for all.
+    """
+    model = _with_rows(trainer, model, num_neighbours)
+    likelihood, has_noise = model.likelihood, not is_noise_free(model.likelihood)
+    learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
+    floor = 2.0 * likelihood.variance_lower_bound
+    Y = trainer.Y if rows is None else trainer.Y[rows]
+    best: tuple[RowScores, Array, float] | None = None
+    for share in _SHARES_OF_NOISE:
+        noise = np.maximum(share * learned, floor)
+        _set_noise(model, noise)
+        likelihood.variance.assign(noise if has_noise else np.minimum(noise, MOST_NUGGET))
+        try:
+            found = leave_one_out(model, min(DRAWS, model.num_prediction_samples), rows=rows)
+        except CholeskyError:
+            if best is None:
+                raise
+            break
+        scores, square = RowScores.of(found, Y, trainer.steps), 1.0
+        if not has_noise and len(model.output_layer.kernels) == 1 and len(Y) > policy.FEW_ROWS:
+            nugget = likelihood.variance.numpy()
+            scaled = square_of_scale(found, Y, nugget)
+            within = scaled * (found.variances - nugget) + nugget
+            of_scaled = PredictiveDistribution.of_components(likelihood, found.means, within)
+            others = RowScores.of(of_scaled, Y, trainer.steps)
+            if is_ahead(others, scores):  # not where draws differ by more than deviations
+                scores, square = others, scaled
+        if best is not None and not (
+            is_ahead(scores, best[0]) and no_worse(scores.crps, best[0].crps)
+        ):
+            break
+        best = scores, noise, square
+    assert best is not None
+    scores, noise, square = best
+    _set_noise(model, noise)
+    elbo = trainer.estimate_bound(model)
+    if not has_noise:
+        likelihood.variance.assign(np.minimum(noise, MOST_NUGGET))
+    if square != 1.0:
+        scale_kernel(model.output_layer, square)
+    return Conditioned(model, scores, elbo, SCALED if square != 1.0 else "")
+
+
+def _with_rows(
+    trainer: Trainer, model: DeepWishartProcess, num_neighbours: int
+) -> DeepWishartProcess:
+    """A copy with all rows; of several outputs each has a kernel and noise of its own."""
+    model = copy.deepcopy(model)
+    layer, num_outputs = model.output_layer, trainer.Y.shape[1]
+    learned = np.asarray(tf.convert_to_tensor(model.likelihood.variance))
+    kernel, noise = layer.kernel, np.broadcast_to(learned, [num_outputs])
+    if num_outputs > 1 and len(layer.kernels) == 1:
+        kernel = SeparateIndependent([copy.deepcopy(kernel) for _ in noise])
+    output = RegressionGPLayer(
+        kernel,
+        layer.num_inducing,
+        trainer.X,
+        trainer.Y,
+        noise_variance=noise if num_outputs > 1 else noise.item(),
+        weights=trainer.weights,
+        jitter=getattr(layer, "jitter", None),
+        num_neighbours=num_neighbours,
+    )
+    model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
+    entries = model.num_data * output.num_inducing * num_outputs
+    most = max(DRAWS // 2, int(_MOST_ENTRIES / entries))
+    model.num_prediction_samples = min(model.num_prediction_samples, most)
+    return model
+
+
+def _set_noise(model: DeepWishartProcess, variance: Array) -> None:
+    model.likelihood.variance.assign(variance)
+    of_layer = model.output_layer.noise_variance
+    of_layer.assign(np.broadcast_to(variance, of_layer.shape))
