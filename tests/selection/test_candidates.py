@@ -25,7 +25,7 @@ SKIP = Candidate(
 def test_a_list_is_what_is_tried() -> None:
     """Catches usual candidates that are tried nevertheless, and single layers mixed up."""
     given = [SKIP, Candidate(depth=1, kernel="Matern32")]
-    settings = {"likelihood": "gaussian", "num_steps": 4, "progress": False}
+    settings = {"likelihood": "gaussian", "num_steps": 1, "progress": False}
     selection = select_model(DATA, candidates=given, **settings)
     fitted, single, *deep = ((each.depth, each.kernel) for each in selection.candidates)
     assert {fitted, single} == {(1, "SquaredExponential"), (1, "Matern32")}
@@ -34,7 +34,8 @@ def test_a_list_is_what_is_tried() -> None:
 
 def test_a_layer_of_ones_own(tmp_path: Path) -> None:
     """Catches fields of a candidate left out, or lost when saved or told of further runs."""
-    regressor = DeepWishartRegressor(candidates=[SKIP], num_steps=4, random_state=0)
+    settings = {"likelihood": "gaussian", "num_steps": 1, "random_state": 0}
+    regressor = DeepWishartRegressor(candidates=[SKIP], **settings)
     regressor.fit(LINE[::2], JUMP[::2, 0]).save(tmp_path / "saved")
     loaded = DeepWishartRegressor.load(tmp_path / "saved")
     assert loaded.candidates == [SKIP]
@@ -50,7 +51,7 @@ def test_a_layer_of_ones_own(tmp_path: Path) -> None:
 def test_candidates_are_compared_by_bounds() -> None:
     """Catches lists that other likelihoods and learned outputs take no notice of."""
     given = [SKIP, Candidate(depth=1, kernel="Matern32")]
-    settings = {"output": "pseudo_targets", "num_steps": 4, "progress": False}
+    settings = {"output": "pseudo_targets", "num_steps": 2, "progress": False}
     selection = select_model(DATA, candidates=given, **settings)
     tried = [(each.depth, each.kernel) for each in selection.candidates[-2:]]
     assert tried == [(2, "SquaredExponential"), (1, "Matern32")]
