@@ -30,7 +30,7 @@ KINDS = "data_not_an_array", "estimators_dtypes", "dtype_object"
 CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager", "untraced")
 @pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.TargetWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn_checks(

@@ -30,7 +30,7 @@ SMALL: dict[str, Any] = {
     "likelihood": "gaussian",
     "num_inducing": 15,
     "num_prediction_samples": 10,
-    "num_steps": 30,
+    "num_steps": 5,
     "random_state": 0,
 }
 FEW: dict[str, Any] = {**SMALL, "num_inducing": 5, "num_samples": 1, "num_prediction_samples": 3}
@@ -42,7 +42,10 @@ Y = 500.0 + 100.0 * np.sin(X[:, 0]) + NOISE * RNG.standard_normal(40)
 
 @pytest.fixture(scope="module")
 def regressor() -> DeepWishartRegressor:
-    return DeepWishartRegressor(**SMALL).fit(X, Y)
+    tf.config.run_functions_eagerly(True)
+    fitted = DeepWishartRegressor(**SMALL).fit(X, Y)
+    tf.config.run_functions_eagerly(False)
+    return fitted
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +175,7 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
 @pytest.mark.usefixtures("eager")
 def test_predictions_of_threads_are_those_of_one_and_follow_the_model() -> None:
     """Catches bijectors that threads share, draws that are made at each call, and old ones."""
-    short = {**FEW, "num_steps": 2, "kernel": gpflow.kernels.SquaredExponential()}
+    short = {**FEW, "num_steps": 1, "kernel": gpflow.kernels.SquaredExponential()}
     regressor = DeepWishartRegressor(**short).fit(X, Y)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: regressor.predict(X, return_std=True), range(8)))
@@ -274,7 +277,7 @@ def test_single_precision() -> None:
 
 @pytest.mark.usefixtures("eager")
 def test_seeds() -> None:
-    short = {**FEW, "depth": 1, "num_steps": 2, "kernel": gpflow.kernels.Matern52()}
+    short = {**FEW, "depth": 1, "num_steps": 1, "kernel": gpflow.kernels.Matern52()}
     first, same, other = (
         DeepWishartRegressor(**{**short, "random_state": seed}).fit(X, Y)
         for seed in (0, 0, np.random.RandomState(5))
@@ -339,12 +342,12 @@ def test_early_stopping_ends_the_steps_and_keeps_the_best(
 
     monkeypatch.setattr("gpflow_dwp.training.early_stopping.EarlyStopping", note)
     stopping = {"early_stopping": True, "validation_fraction": 0.2, "n_iter_no_change": 2}
-    settings = {**FEW, "kernel": kernel, "num_steps": 12, **stopping}
+    settings = {**FEW, "kernel": kernel, "num_steps": 6, **stopping}
     regressor = DeepWishartRegressor(**settings).fit(X, Y, sample_weight=np.full(40, 2.0))
 
     assert regressor.model_.num_data == 32
-    # Of 12 steps the first half are annealing, or a sixth of those of a kernel that is given.
-    first = 6 if isinstance(kernel, str) else 2
+    # Of 6 steps the first half are annealing, or a sixth of those of a kernel that is given.
+    first = 3 if isinstance(kernel, str) else 1
     assert regressor.history_.stop_reason == f"a callback ended the run after step {first + 2}"
     assert made[0].steps == [first, first + 1, first + 2] and made[0].best_step == first
 
@@ -352,7 +355,7 @@ def test_early_stopping_ends_the_steps_and_keeps_the_best(
 @pytest.mark.usefixtures("eager")
 def test_warm_start_goes_on_from_the_model_there_is() -> None:
     """Catches a new model, new units or old rows, also with weights and after a pickle."""
-    short = {**FEW, "num_steps": 3, "warm_start": True}
+    short = {**FEW, "num_steps": 2, "warm_start": True}
     short["kernel"] = gpflow.kernels.SquaredExponential()  # nothing is chosen
     regressor = DeepWishartRegressor(**short).fit(X[:30], Y[:30])
     mean = regressor.predict(X)
@@ -361,9 +364,9 @@ def test_warm_start_goes_on_from_the_model_there_is() -> None:
     before = regressor.model_.inducing_variable.Z.numpy()
 
     for weights in (np.full(40, 2.0), None):
-        regressor.set_params(num_steps=2).fit(X, Y, sample_weight=weights)
+        regressor.set_params(num_steps=1).fit(X, Y, sample_weight=weights)
         assert regressor.model_.num_data == 40
-        assert regressor.history_.num_steps == 2
+        assert regressor.history_.num_steps == 1
         assert regressor.output_standardiser_.scale == scale == Y[:30].std()
     # A new start would have other inducing inputs.
     assert 0.0 < abs(regressor.model_.inducing_variable.Z.numpy() - before).max() < 0.3
@@ -463,7 +466,8 @@ def test_observations_may_be_missing() -> None:
     seen[:12, 0] = -999.0
     seen[30:, 1] = np.nan
 
-    model = DeepWishartRegressor(depth=1, likelihood="gaussian", num_steps=200, random_state=0)
+    settings = {"depth": 1, "kernel": "SquaredExponential", "likelihood": "gaussian"}
+    model = DeepWishartRegressor(num_steps=50, random_state=0, **settings)
     mean = model.fit(X, np.ma.masked_equal(seen, -999.0)).predict(X)
 
     np.testing.assert_allclose(
