@@ -7,6 +7,7 @@ import doctest
 import importlib
 import inspect
 import re
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +19,9 @@ import pytest
 from package_source import MODULES, ROOT, SourceModule
 
 import gpflow_dwp
+from gpflow_dwp import emulation
 from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.selection import search
 from gpflow_dwp.training import early_stopping, fit
 
 # What TensorFlow says of data sets where nothing is compiled.
@@ -67,6 +70,9 @@ def test_python_blocks_run_one_after_the_other(
     monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)
     monkeypatch.setattr(early_stopping, "fit", fit_shortly)  # of estimators
     monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", minimize_shortly)
+    monkeypatch.setattr(search, "CANDIDATE_KERNELS", ("SquaredExponential",))
+    few = {"num_points": 64, "num_functions": 4}
+    monkeypatch.setattr(emulation, "sobol_indices", partial(emulation.sobol_indices, **few))
     defaults = DeepWishartRegressor.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "num_steps", FEW)
     monkeypatch.setitem(defaults, "effort", "quick")

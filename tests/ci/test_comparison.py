@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 
 from gpflow_dwp.estimator import DeepWishartRegressor
 
-FEW = {"depth": 2, "num_steps": 3, "num_inducing": 5, "num_prediction_samples": 3}
+FEW = {"depth": 2, "num_steps": 1, "num_inducing": 5, "num_prediction_samples": 3}
 FEW |= {"kernel": "SquaredExponential", "likelihood": "gaussian"}
 
 

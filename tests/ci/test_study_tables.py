@@ -135,7 +135,8 @@ def test_densities_are_compared_with_what_is_otherwise_alike() -> None:
 def test_kept_results_make_all_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The report of what is under version control, as `python ci/study.py report` writes it."""
     lines = [json.loads(line) for line in (KEPT / "study.jsonl").read_text().splitlines()]
-    few = [line for line in lines if line["study"] == "uci" and line["dataset"] == "energy"]
+    few = [line for line in lines if (line["study"], line["dataset"]) == ("uci", "energy")]
+    few = [line for line in few if line["model"] in ("A", "DGP")]
     text = "".join(f"{json.dumps(line)}\n" for line in [*few, {"failure": "x"}])
     (tmp_path / "results.jsonl").write_text(text)
     assert study.report([tmp_path / "none"]) == 1 and "No cell" in capsys.readouterr().out

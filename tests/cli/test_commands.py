@@ -307,12 +307,12 @@ def test_a_table_with_categories_and_missing_cells(capsys: Printed) -> None:
     fill = description["encoder"]["fill"]["size"]
     assert fill == pytest.approx(100.0, abs=20.0)
 
-    assert run("predict", "run", "new.csv", "-o", "out.csv") == 0
+    assert run("predict", "run", "new.csv", "-o", "out.csv", *FEW) == 0
     unseen, filled = capsys.readouterr().err.splitlines()
     assert unseen.startswith("gpflow-dwp predict: column 'town' holds categories that training did")
     assert unseen.endswith("taken as none of the known ones: 'east' (1 rows)")
     assert filled.endswith(f"'size': 1 missing cells filled with {fill}")
-    assert run("predict", "run", "new.parquet", "-o", "of_parquet.csv") == 0
+    assert run("predict", "run", "new.parquet", "-o", "of_parquet.csv", *FEW) == 0
     written, expected = read_csv(Path("of_parquet.csv")), read_csv(Path("out.csv"))
     assert list(written)[:4] == ["size", "town", "note", "price_mean"]
     assert written["price_mean"] == expected["price_mean"]

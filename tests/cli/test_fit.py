@@ -164,8 +164,9 @@ def test_every_model_is_trained_saved_and_predicts(
 ) -> None:
     """Catches an option that does not reach the model, and one that predictions cannot do with."""
     path = write_csv(Path("table.csv"), columns("regression"))
+    one_step = ["1" if option == "5" else option for option in REGRESSION]
 
-    assert run("fit", path, *REGRESSION, "--model", model, *options, "--out", "run") == 0
+    assert run("fit", path, *one_step, "--model", model, *options, "--out", "run") == 0
     assert run("predict", "run", path, "-o", "predicted.csv", "--num-samples", "3") == 0
 
     metrics = json.loads(Path("run", "metrics.json").read_text())
@@ -180,8 +181,12 @@ def test_every_model_is_trained_saved_and_predicts(
 
 
 @pytest.mark.usefixtures("quick")
-def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_depth_kernel_and_warp_are_chosen_by_the_bound(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Catches a choice that is not the model that is kept, and one that is not told of."""
+    monkeypatch.setattr("gpflow_dwp.selection.depth._DEEP_KERNELS", ("SquaredExponential",))
+    monkeypatch.setattr("gpflow_dwp.selection.policy.STAGES", ((0.3, None), (0.3, 1)))
     table = write_csv(Path("table.csv"), columns("regression", 20))
     options = ("--likelihood", "gaussian", "--num-inducing", "5", "--num-steps", "3", "--quiet")
 

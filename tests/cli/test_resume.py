@@ -17,7 +17,7 @@ from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
 
 OPTIONS = [
     *("--target", "price", "--test-fraction", "0.25", "--num-inducing", "8", "--depth", "1"),
-    *("--num-steps", "12", "--missing", "x", "--quiet"),
+    *("--num-steps", "6", "--missing", "x", "--quiet"),
 ]
 Press = Callable[[TrainingProgress], None]
 
@@ -43,12 +43,12 @@ def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Press | None], None]:
 
 
 def die(progress: TrainingProgress) -> None:
-    if progress.step == 6:
+    if progress.step == 2:
         raise KeyboardInterrupt
 
 
 def press_ctrl_c(progress: TrainingProgress) -> None:
-    if progress.step == 10:
+    if progress.step == 4:
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -120,7 +120,8 @@ def test_what_has_been_trained_is_kept_whatever_comes_after(
 ) -> None:
     """Would catch a search that is lost to Ctrl-C or an error while its model is judged."""
     training = "gpflow_dwp.cli.training"
-    given = [*("--target", "price", "--effort", "quick", "--num-inducing", "5"), "--quiet"]
+    given = ["--target", "price", "--effort", "quick", "--num-inducing", "5", "--quiet"]
+    given += ["--kernel", "SquaredExponential", "--likelihood", "gaussian"]
     with monkeypatch.context() as patch:
         patch.setattr(f"{training}.judge", press)
         assert run("fit", "table.csv", *given, "--out", "run") == 130

@@ -44,6 +44,7 @@ def fitted() -> DeepWishartRegressor:
     return DeepWishartRegressor(depth=1, **given).fit(runs(), wear(runs()))
 
 
+@pytest.mark.usefixtures("eager")
 def test_predicts_as_from_what_scikit_learn_encodes(
     fitted: DeepWishartRegressor, tmp_path: Path
 ) -> None:
@@ -69,7 +70,7 @@ def test_predicts_as_from_what_scikit_learn_encodes(
         DeepWishartRegressor.load(tmp_path / "fitted"),
     ):
         np.testing.assert_array_equal(copy.predict(new), expected)
-    classifier = DeepWishartClassifier(depth=1, num_steps=3, random_state=0)
+    classifier = DeepWishartClassifier(depth=1, num_steps=1, random_state=0)
     assert classifier.fit(frame[labels], frame["passes"]).predict(new[labels]).shape == (20,)
 
 

@@ -106,10 +106,10 @@ def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
         observation_std=0.1,
         discrepancy_std=0.2,
         covariance=C,
-        num_draws=250,
-        num_burnin=100,
+        num_draws=150,
+        num_burnin=70,
     )
-    assert found.draws.shape == (4, 250, 2) and (found.r_hat < 1.05).all()
+    assert found.draws.shape == (4, 150, 2) and (found.r_hat < 1.05).all()
     noise, A = (C + 0.05 * np.eye(3))[:2, :2], MATRIX[:2]
     precision = A.T @ np.linalg.solve(noise, A) + np.diag([0.3**-2, 0.4**-2])
     covariance = np.linalg.inv(precision)

@@ -90,6 +90,7 @@ def test_logistic_scores(classes: int) -> None:
     assert 0.0 < scores.error < 0.5
 
 
+@pytest.mark.usefixtures("eager")
 def test_sparse_bound_with_all_points_is_nearly_the_evidence() -> None:
     train, test = curved_data(25, 0), curved_data(40, 1)
     kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0])

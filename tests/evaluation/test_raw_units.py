@@ -19,15 +19,16 @@ RAW_X, RAW_Y = INPUTS.inverse_transform(X), OUTPUTS.inverse_transform(Y)
 X = INPUTS.transform(RAW_X)  # rounded: the noise of hidden layers is a function of all digits
 
 
+@pytest.fixture(scope="module")
 def warped_model() -> Any:
     model = tiny_model(2, data=(X, Y), likelihood="warped")
     model.likelihood.warp.skewness.assign([0.5, -0.4])
     return model
 
 
-def test_predictions_are_the_models_own_in_other_units() -> None:
+def test_predictions_are_the_models_own_in_other_units(warped_model: Any) -> None:
     """Catches a mean without the offset, a variance with it, and a density per standard unit."""
-    model = warped_model()
+    model = warped_model
     units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)
 
     mean, variance = units.moments(posterior, RAW_X)
@@ -46,11 +47,10 @@ def test_predictions_are_the_models_own_in_other_units() -> None:
 @pytest.mark.parametrize(
     "method", ["moments", "function_moments", "sample", "sample_functions", "log_density"]
 )
-def test_tensors_and_graphs_give_what_arrays_give(method: str) -> None:
+def test_tensors_and_graphs_give_what_arrays_give(method: str, warped_model: Any) -> None:
     """Catches a result that stays a tensor, or is not brought to raw units, on one of the ways."""
-    model = warped_model()
-    predict = getattr(RawUnits(model, INPUTS, OUTPUTS), method)
-    posterior = model.posterior(3, seed=1)
+    predict = getattr(RawUnits(warped_model, INPUTS, OUTPUTS), method)
+    posterior = warped_model.posterior(3, seed=1)
     rows = (RAW_X, RAW_Y) if method == "log_density" else (RAW_X,)
     tensors = [tf.constant(part) for part in rows]
 
