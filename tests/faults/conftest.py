@@ -99,11 +99,12 @@ def _program(model: VariationalModel, *_: object) -> dict[str, Any]:
 
 @pytest.fixture
 def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is compiled or drawn, and no simpler model is trained; files are as ever."""
+    """Nothing is compiled, drawn or summed up, no simpler model is trained; files are as ever."""
     monkeypatch.setattr("gpflow_dwp.serving.export._functions", _program)
     shapes = get_enable_check_shapes()
     set_enable_check_shapes(ShapeCheckingState.DISABLED)
     monkeypatch.setattr("gpflow_dwp.cli.training.simple_scores", lambda *_, **__: {})
+    monkeypatch.setattr("gpflow_dwp.cli.training.model_summary", lambda _: "a model")
     monkeypatch.setattr("gpflow_dwp.cli.training._SECONDS_BETWEEN_SAVES", 0.0)
     yield
     set_enable_check_shapes(shapes)
