@@ -15,7 +15,7 @@ from gpflow_dwp import emulation, save_model
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.exceptions import SavedModelError
 
-pytestmark = pytest.mark.usefixtures("eager", "untraced")
+pytestmark = pytest.mark.usefixtures("eager")
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (24, 2))
 Y = np.c_[5.0 + 20.0 * np.sin(3.0 * X[:, 0]), np.full(24, 7.0), X[:, 1]]
