@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,9 @@ from gpflow_dwp.emulation.emulator import as_emulator, sobol_points
 from gpflow_dwp.emulation.leave_one_out import LeaveOneOutPredictions
 from gpflow_dwp.estimator import DeepWishartRegressor, _further_runs
 from gpflow_dwp.exceptions import TargetWarning
+from gpflow_dwp.likelihoods.named import MOST_NUGGET
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes
+from gpflow_dwp.selection import conditioning, policy
 from gpflow_dwp.selection import leave_one_out as leave_one_out_of_model
 
 HERE = Path(__file__).parent
@@ -327,15 +327,11 @@ def test_the_better_of_two_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
         compared.append(model)
         return float(len(compared) in (1, 4))
 
-    def anew(data: Any, depth: int, num_steps: int, **_: Any) -> SimpleNamespace:
-        assert (depth, num_steps) == (2, 6)
-        return SimpleNamespace(model=build_deep_wishart_process(data, depth, width=2))
-
     monkeypatch.setattr(_further_runs, "_log_density", log_density)
-    monkeypatch.setattr(_further_runs, "select_model", anew)
+    monkeypatch.setattr(_further_runs, "_TIMES_ANEW", 1)
     X = design(SQUARE, 8)
     given = {"kernel": "SquaredExponential", "likelihood": "gaussian", "num_inducing": 4}
-    fitted = DeepWishartRegressor(depth=2, width=2, num_steps=1, num_samples=1, **given)
+    fitted = DeepWishartRegressor(depth=2, width=2, num_steps=2, num_samples=1, **given)
     fitted.fit(X, ridge(X))
     for number, kept in enumerate((0, 3), start=1):
         fitted.tell([[0.5, 1.0]], [1.0], num_steps=1)
@@ -358,6 +354,25 @@ def test_failed_runs_are_left_out_counted_and_avoided() -> None:
     assert np.isfinite(effects.mean).all()
     with pytest.raises(ValueError, match="all runs failed"):
         single_layer(X, np.full(60, np.nan))
+
+
+def test_a_deep_model_without_noise_learns_from_further_runs_and_looks_at_near_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches one that only appends runs, and noise that comes back with them."""
+    monkeypatch.setattr(conditioning, "_SHARES_OF_NOISE", (1.0,))
+    X = design(SQUARE, 124)
+    given = {"kernel": "SquaredExponential", "likelihood": "noise_free", "num_inducing": 4}
+    fitted = DeepWishartRegressor(depth=2, width=2, num_steps=1, num_samples=1, **given)
+    fitted.fit(X[:122], ridge(X[:122]))
+    scales = [fitted.model_.layers[0].kernel.lengthscales.numpy()]
+    for runs in (X[122:123], X[123:]):
+        fitted.tell(runs, ridge(runs), num_steps=1)
+        scales.append(fitted.model_.layers[0].kernel.lengthscales.numpy())
+        assert fitted.model_.output_layer.num_neighbours == policy.NEIGHBOURS_OF_FIT
+        assert fitted.model_.likelihood.variance.numpy() <= MOST_NUGGET * (1.0 + 1e-6)
+    assert fitted.model_.num_data == 124
+    assert (np.diff(scales, axis=0) != 0.0).all()
 
 
 def test_implausibility(emulator: DeepWishartRegressor) -> None:
