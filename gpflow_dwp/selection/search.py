@@ -144,19 +144,16 @@ class Search(Trials):
     def of_others(self, likelihood: Likelihood) -> Selection:
         """Choose among models of labels, counts and other observations, by their bounds."""
         choice, num_inputs = self.choice, self.trainer.X.shape[1]
-        sums = sum_of_numbers(self.trainer, likelihood) if is_auto(choice.kernel) else None
+        are_free = is_auto(choice.kernel) and choice.candidates is None
 
         def start_of(candidate: Candidate) -> Start:
-            if sums is not None and not candidate.kernels:
-                return sums.apart()
             name = CANDIDATE_KERNELS[0] if is_auto(choice.kernel) else choice.kernel
             name = candidate.kernels[0] if candidate.kernels else name
             kernel = initial_kernel(name, num_inputs, variance=VARIANCE)
             return Start(name, kernel, likelihood)
 
-        found = self.by_bound(start_of)
-        is_kept = sums is not None and self.best.start.name == sums.name
-        return found._replace(reasons=(*found.reasons, _SUM)) if is_kept else found
+        sums = sum_of_numbers(self.trainer, likelihood) if are_free else None
+        return self.by_bound(start_of, sums=sums)
 
     def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
         """What fits single layers to some of the data, or all."""
@@ -282,10 +279,13 @@ class Search(Trials):
         self,
         start_of: Callable[[Candidate], Start],
         heteroskedastic: Start | None = None,
+        sums: Start | None = None,
     ) -> Selection:
         """Choose among candidates, and noise, by the bound.
 
         :param start_of: Where a candidate starts.
+        :param heteroskedastic: Another single layer to try, or None.
+        :param sums: Where the first candidate may start as well, and then all others, or None.
         """
         given, depth = self.choice.candidates, self.choice.depth
         first, *others = given or [Candidate(depth=each) for each in self.choice.depths]
@@ -300,8 +300,15 @@ class Search(Trials):
             before, best = best, self._compare_bounds(best, heteroskedastic)
             if best is not before:
                 reason = _HETEROSKEDASTIC
+        if sums is not None:
+            other = self.trained(sums.apart(), first, best)
+            if other is None or not other.trial.elbo > best.trial.elbo:
+                sums = None
+            else:
+                best = other
         for candidate in others:
-            other = self.trained(start_of(candidate), candidate, best)
+            start = start_of(candidate) if sums is None else sums.apart()
+            other = self.trained(start, candidate, best)
             if other is not None and other.trial.elbo > best.trial.elbo:
                 depths = (
                     f"Depth {candidate.depth} has a higher bound than depth {best.trial.depth}."
@@ -309,7 +316,8 @@ class Search(Trials):
                 best, reason = other, depths
             elif given is None:
                 break
-        return self.selection(best, reason)
+        note = best.note if sums is None else _SUM
+        return self.selection(dataclasses.replace(best, note=note), reason)
 
     def _compare_bounds(self, best: Found, heteroskedastic: Start) -> Found:
         """The better one of a model and a single layer with heteroskedastic noise."""
@@ -366,7 +374,7 @@ class Search(Trials):
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
-_SUM = "Its first kernel is a sum of functions of single inputs, which observations speak for."
+_SUM = "Its first kernel is a sum of functions of single inputs, with which the bound is higher."
 _OWN_KERNELS = "Each output has a kernel of its own, fitted to the rows in which it was observed."
 _NEAR_ENOUGH = (
     "A single layer leaves less than a hundredth of the CRPS that there is without inputs: depth "
