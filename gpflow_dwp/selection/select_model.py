@@ -70,8 +70,8 @@ def select_model(
 
     Of other likelihoods, of more rows of more than ten outputs or of deep models with tails that
     are asked for, and where the output layer or minibatches are given, models are compared by their
-    bounds. For labels, counts and the like a sum is tried as well where these, as numbers, speak for
-    one (:func:`gpflow_dwp.selection.labels.sum_of_numbers`).
+    bounds. For labels, counts and the like a sum is tried as well, where these, as numbers, speak
+    for one (:func:`gpflow_dwp.selection.labels.sum_of_numbers`).
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
