@@ -19,14 +19,18 @@ from gpflow_dwp.selection.leave_one_out import leave_one_out
 __all__ = ["SCALED", "scale_deviations", "scale_kernel", "square_of_scale"]
 
 SCALED = "Deviations are scaled so that 95% intervals hold 95% of the rows that are left out."
-"""What is said of it."""
+"""What is said where deviations are scaled."""
 
 _LEVEL = 0.95
 _LEAST_SCALE = 0.1
 _DRAWS = 20
 
 
-def scale_deviations(model: DeepWishartProcess, rows: Index | None = None) -> str:
+def scale_deviations(
+    model: DeepWishartProcess,
+    rows: Index | None = None,
+    left_out: PredictiveDistribution | None = None,
+) -> float:
     r"""Scale deviations so that 95% intervals hold 95% of the rows, each predicted from all others.
 
     It is for one kernel without noise, of more than 120 rows: fewer are too far from each other to
@@ -40,7 +44,8 @@ def scale_deviations(model: DeepWishartProcess, rows: Index | None = None) -> st
 
     :param model: Whose kernel and likelihood get other variances.
     :param rows: Which are left out; None for all.
-    :return: A sentence that says so; none where nothing has changed.
+    :param left_out: What is predicted of these, if that is known.
+    :return: s², or 1 where nothing has changed.
     """
     layer, likelihood = model.output_layer, model.likelihood
     if not (
@@ -49,17 +54,18 @@ def scale_deviations(model: DeepWishartProcess, rows: Index | None = None) -> st
         and is_noise_free(likelihood)
         and len(layer.observed if rows is None else rows) > policy.FEW_ROWS
     ):
-        return ""
-    left_out = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
+        return 1.0
+    if left_out is None:
+        left_out = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
     Y = layer.observed.numpy()[slice(None) if rows is None else rows]
     nugget = likelihood.variance.numpy()
     square = square_of_scale(left_out, Y, nugget)
     if square == 1.0:
-        return ""
+        return square
     scale_kernel(layer, square)
     bound = min(1.0, square) * likelihood.variance_lower_bound
     model.likelihood = Gaussian(square * nugget, variance_lower_bound=bound)
-    return SCALED
+    return square
 
 
 def square_of_scale(left_out: PredictiveDistribution, Y: Array, nugget: Array) -> float:

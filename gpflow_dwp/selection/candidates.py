@@ -73,7 +73,8 @@ class Trial(NamedTuple):
     :param likelihood: Name of its likelihood.
     :param width: Degrees of freedom of its Wishart layers, ν; None without any.
     :param num_data: Number of rows that it was fitted to, N.
-    :param elbo: Its bound of these rows' evidence, in nats.
+    :param elbo: Its bound of these rows' evidence, in nats; of single layers of many rows N times
+        the mean over some of them, given their nearest.
     :param loo: Leave-one-out scores, in the model's units; None where they were not computed.
     :param seconds: Wall-clock time of its fit.
     """

@@ -22,10 +22,10 @@ from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.scores import RowScores, is_ahead, no_worse
 from gpflow_dwp.selection.trainer import Trainer
 
-__all__ = ["DRAWS", "Conditioned", "condition"]
+__all__ = ["Conditioned", "condition"]
 
-DRAWS = 20
-"""Of deep models, for scores here, and for predictions at least half as many."""
+# For scores, and for predictions at least half as many.
+_DRAWS = 20
 # Their rows' features at inducing points have to fit into memory.
 _MOST_ENTRIES = 5e7
 # By what the noise that a deep model has learned is multiplied: what nearest rows tell it lacked.
@@ -74,7 +74,7 @@ def condition(
         _set_noise(model, noise)
         likelihood.variance.assign(noise if has_noise else np.minimum(noise, MOST_NUGGET))
         try:
-            found = leave_one_out(model, min(DRAWS, model.num_prediction_samples), rows=rows)
+            found = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
         except CholeskyError:
             if best is None:
                 raise
@@ -126,7 +126,7 @@ def _with_rows(
     )
     model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
     entries = model.num_data * output.num_inducing * num_outputs
-    most = max(DRAWS // 2, int(_MOST_ENTRIES / entries))
+    most = max(_DRAWS // 2, int(_MOST_ENTRIES / entries))
     model.num_prediction_samples = min(model.num_prediction_samples, most)
     return model
 

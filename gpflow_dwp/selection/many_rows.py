@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
@@ -15,10 +16,10 @@ from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.calibration import scale_deviations
+from gpflow_dwp.selection.calibration import SCALED, scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.comparison import compare
-from gpflow_dwp.selection.conditioning import DRAWS, condition
+from gpflow_dwp.selection.conditioning import condition
 from gpflow_dwp.selection.found import Found
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
@@ -108,21 +109,24 @@ class _Many:
             model = dataclasses.replace(trainer, choice=choice).build(start, SINGLE)
             model.output_layer.num_neighbours = num_neighbours
             try:
-                scores = self._scores(model)
+                left_out = leave_one_out(model, 1, rows=self.rows)
             except CholeskyError:
                 continue
+            scores = self._scores(left_out)
             if best is None or is_ahead(scores, best[1]):
-                best = model, scores, start
+                best = model, scores, start, left_out
         if best is None:
             raise CholeskyError("No single layer could be fitted: covariances are singular.")
-        model, scores, start = best
-        note = scale_deviations(model, self.rows)
-        if note:
-            scores = self._scores(model)
+        model, scores, start, left_out = best
+        square = scale_deviations(model, self.rows, left_out)
+        if square != 1.0:
+            parts = model.likelihood, left_out.means, square * left_out.variances
+            scores = self._scores(PredictiveDistribution.of_components(*parts))
         trace = np.asarray([start.elbo] if start.trace is None else start.trace)
         trace = trace * len(trainer.X) / start.num_data
-        history = history_of_fit(trace, len(trainer.X), began)
-        return self._kept(model, history, start, scores, began, note=note)
+        history, note = history_of_fit(trace, len(trainer.X), began), SCALED * (square != 1.0)
+        elbo = start.elbo * len(trainer.X) / start.num_data
+        return self._kept(model, history, start, scores, began, elbo=elbo, note=note)
 
     def _near(self) -> Start:
         """A process fitted to rows given those near them; of several outputs one for each."""
@@ -189,13 +193,10 @@ class _Many:
             raise CholeskyError("Heteroskedastic noise could not be fitted.")
         X, Y = trainer.X[self.rows], trainer.Y[self.rows]
         distribution = leave_one_out_of_heteroskedastic(found.model, X, Y)
-        scores = RowScores.of(distribution, Y, trainer.steps)
-        return self._kept(found.model, found.history, start, scores, began)
+        return self._kept(found.model, found.history, start, self._scores(distribution), began)
 
-    def _scores(self, model: DeepWishartProcess) -> RowScores:
-        num_samples = min(DRAWS, model.num_prediction_samples)
-        distribution = leave_one_out(model, num_samples, rows=self.rows)
-        return RowScores.of(distribution, self.trainer.Y[self.rows], self.trainer.steps)
+    def _scores(self, left_out: PredictiveDistribution) -> RowScores:
+        return RowScores.of(left_out, self.trainer.Y[self.rows], self.trainer.steps)
 
     def _kept(
         self,

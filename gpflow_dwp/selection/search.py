@@ -14,7 +14,7 @@ from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.calibration import scale_deviations
+from gpflow_dwp.selection.calibration import SCALED, scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
 from gpflow_dwp.selection.comparison import Comparison, compare
@@ -122,7 +122,7 @@ class Search(Trials):
         began, trainer, model = time.perf_counter(), self.trainer, best.model
         weights = trainer.weights_of_kernels
         is_drawn, of_draws = draw_kernel_of(model, weights, trainer.steps, trainer.seed)
-        of_scale = scale_deviations(model)
+        of_scale = SCALED if scale_deviations(model) != 1.0 else ""
         note = " ".join(filter(None, [of_draws, of_scale]))
         if is_drawn or of_scale:
             return self.found(model, best.history, best.start, began, note=note)
