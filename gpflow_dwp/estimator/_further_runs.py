@@ -175,7 +175,8 @@ def _model_of_runs(
         return new
     for variance in (new.likelihood.variance, new.output_layer.noise_variance):
         # What a likelihood has beside nearest rows is rounding.
-        learned = layer.noise_variance if layer.num_neighbours else variance
+        learned = (layer.noise_variance if layer.num_neighbours else variance).numpy()
+        learned = learned if variance.shape.rank else learned.mean()
         variance.assign(np.maximum(learned, _LEAST_NOISE))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)

@@ -59,31 +59,38 @@ def scale_deviations(
         left_out = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
     Y = layer.observed.numpy()[slice(None) if rows is None else rows]
     nugget = likelihood.variance.numpy()
-    square = square_of_scale(left_out, Y, nugget)
+    square = float(square_of_scale(left_out, Y, nugget))
     if square == 1.0:
         return square
-    scale_kernel(layer, square)
+    scale_kernel(layer, np.array(square))
     bound = min(1.0, square) * likelihood.variance_lower_bound
     model.likelihood = Gaussian(square * nugget, variance_lower_bound=bound)
     return square
 
 
-def square_of_scale(left_out: PredictiveDistribution, Y: Array, nugget: Array) -> float:
+def square_of_scale(
+    left_out: PredictiveDistribution, Y: Array, nugget: Array, axis: int | None = None
+) -> Array:
     """The square of the scale that deviations get, s²; 1 where it would change next to nothing.
 
     :param left_out: Predictions of rows from all others, draw by draw.
-    :param Y: What was observed, [N, P].
+    :param Y: What was observed, [N, P], NaN where it was not.
     :param nugget: What there is of it in variances.
+    :param axis: 0 for that of each output, [P]; None for one of all, [].
     """
     errors = Y - left_out.means.mean(0)
     within = np.maximum((left_out.variances - nugget).mean(0), np.finfo(np.float64).tiny)
     needed = ((errors / norm.ppf(0.5 + 0.5 * _LEVEL)) ** 2 - left_out.means.var(0)) / within
-    square = float(np.maximum(np.nanquantile(needed, _LEVEL), _LEAST_SCALE**2))
-    return 1.0 if abs(np.log(square)) < 2.0 * policy.CHANGE_BY_DRAWS else square
+    square = np.maximum(np.nanquantile(needed, _LEVEL, axis=axis), _LEAST_SCALE**2)
+    return np.where(np.abs(np.log(square)) < 2.0 * policy.CHANGE_BY_DRAWS, 1.0, square)
 
 
-def scale_kernel(layer: RegressionGPLayer, square: float) -> None:
-    """Scale what deviations of functions come of, so that means stay as they are."""
-    for part in parts_of(layer.kernel):
-        part.variance.assign(square * part.variance)
+def scale_kernel(layer: RegressionGPLayer, square: Array) -> None:
+    """Scale what deviations of functions come of, so that means stay as they are.
+
+    :param square: By what variances are multiplied, [], or [P] for a kernel of each output.
+    """
+    for kernel, of_kernel in zip(layer.kernels, np.ravel(square), strict=True):
+        for part in parts_of(kernel):
+            part.variance.assign(of_kernel * part.variance)
     layer.noise_variance.assign(square * layer.noise_variance)

@@ -68,7 +68,8 @@ def condition(
     learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
     floor = 2.0 * likelihood.variance_lower_bound
     Y = trainer.Y if rows is None else trainer.Y[rows]
-    best: tuple[RowScores, Array, float] | None = None
+    axis = None if len(model.output_layer.kernels) == 1 else 0
+    best: tuple[RowScores, Array, Array] | None = None
     for share in _SHARES_OF_NOISE:
         noise = np.maximum(share * learned, floor)
         _set_noise(model, noise)
@@ -79,10 +80,10 @@ def condition(
             if best is None:
                 raise
             break
-        scores, square = RowScores.of(found, Y, trainer.steps), 1.0
-        if not has_noise and len(model.output_layer.kernels) == 1 and len(Y) > policy.FEW_ROWS:
+        scores, square = RowScores.of(found, Y, trainer.steps), np.array(1.0)
+        if not has_noise and len(Y) > policy.FEW_ROWS:
             nugget = likelihood.variance.numpy()
-            scaled = square_of_scale(found, Y, nugget)
+            scaled = square_of_scale(found, Y, nugget, axis)
             within = scaled * (found.variances - nugget) + nugget
             of_scaled = PredictiveDistribution.of_components(likelihood, found.means, within)
             others = RowScores.of(of_scaled, Y, trainer.steps)
@@ -99,9 +100,10 @@ def condition(
     elbo = trainer.estimate_bound(model)
     if not has_noise:
         likelihood.variance.assign(np.minimum(noise, MOST_NUGGET))
-    if square != 1.0:
+    is_scaled = bool((square != 1.0).any())
+    if is_scaled:
         scale_kernel(model.output_layer, square)
-    return Conditioned(model, scores, elbo, SCALED if square != 1.0 else "")
+    return Conditioned(model, scores, elbo, SCALED * is_scaled)
 
 
 def _with_rows(
