@@ -69,33 +69,34 @@ def condition(
     floor = 2.0 * likelihood.variance_lower_bound
     Y = trainer.Y if rows is None else trainer.Y[rows]
     axis = None if len(model.output_layer.kernels) == 1 else 0
-    best: tuple[RowScores, Array, Array] | None = None
-    for share in _SHARES_OF_NOISE:
+
+    def tried(share: float) -> tuple[RowScores, Array, Array]:
+        """Scores with a share of the noise, that noise, and the square of the scale."""
         noise = np.maximum(share * learned, floor)
         _set_noise(model, noise)
         likelihood.variance.assign(noise if has_noise else np.minimum(noise, MOST_NUGGET))
-        try:
-            found = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
-        except CholeskyError:
-            if best is None:
-                raise
-            break
-        scores, square = RowScores.of(found, Y, trainer.steps), np.array(1.0)
+        found = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
+        scores = RowScores.of(found, Y, trainer.steps)
         if not has_noise and len(Y) > policy.FEW_ROWS:
             nugget = likelihood.variance.numpy()
-            scaled = square_of_scale(found, Y, nugget, axis)
-            within = scaled * (found.variances - nugget) + nugget
-            of_scaled = PredictiveDistribution.of_components(likelihood, found.means, within)
-            others = RowScores.of(of_scaled, Y, trainer.steps)
-            if is_ahead(others, scores):  # not where draws differ by more than deviations
-                scores, square = others, scaled
-        if best is not None and not (
-            is_ahead(scores, best[0]) and no_worse(scores.crps, best[0].crps)
-        ):
+            square = square_of_scale(found, Y, nugget, axis)
+            within = square * (found.variances - nugget) + nugget
+            scaled = PredictiveDistribution.of_components(likelihood, found.means, within)
+            of_scaled = RowScores.of(scaled, Y, trainer.steps)
+            if is_ahead(of_scaled, scores):  # not where draws differ by more than deviations
+                return of_scaled, noise, square
+        return scores, noise, np.array(1.0)
+
+    first, *others = _SHARES_OF_NOISE
+    scores, noise, square = tried(first)
+    for share in others:
+        try:
+            other = tried(share)
+        except CholeskyError:
             break
-        best = scores, noise, square
-    assert best is not None
-    scores, noise, square = best
+        if not (is_ahead(other[0], scores) and no_worse(other[0].crps, scores.crps)):
+            break
+        scores, noise, square = other
     _set_noise(model, noise)
     elbo = trainer.estimate_bound(model)
     if not has_noise:
