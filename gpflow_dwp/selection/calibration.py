@@ -34,7 +34,7 @@ def scale_deviations(
     r"""Scale deviations so that 95% intervals hold 95% of the rows, each predicted from all others.
 
     It is for one kernel without noise, of more than 120 rows: fewer are too far from each other to
-    tell. In a deep model it is the last layer's, where that predicts better. Kernel and
+    tell. (Of deep models see :func:`gpflow_dwp.selection.conditioning.condition`.) Kernel and
     nugget times s² leave all means as they are, and make s² w + b of a function's variance, of
     which b is how much the means of draws vary. With errors e of rows that are left out s² is the
     95% quantile of (e² / z² - b) / w, where z is 1.96. Smooth functions get less than the evidence

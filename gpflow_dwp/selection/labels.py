@@ -33,7 +33,8 @@ def sum_of_numbers(trainer: Trainer, likelihood: Likelihood) -> Start | None:
     """
     X, Y = trainer.X, as_numbers(trainer.Y, likelihood)
     seen = np.isfinite(Y).all(axis=1)
-    if seen.sum() < policy.FEWEST_ROWS:
+    are_found = trainer.choice.most_iterations >= policy.FEWEST_ITERATIONS
+    if X.shape[1] == 1 or seen.sum() < policy.FEWEST_ROWS or not are_found:
         return None
     singles = SingleLayers(
         X[seen],

@@ -316,7 +316,7 @@ class Search(Trials):
                 best, reason = other, depths
             elif given is None:
                 break
-        note = best.note if sums is None else _SUM
+        note = "" if sums is None else _SUM
         return self.selection(dataclasses.replace(best, note=note), reason)
 
     def _compare_bounds(self, best: Found, heteroskedastic: Start) -> Found:
