@@ -63,6 +63,12 @@ _EMULATORS = {
     "dgpsi-gp": "dgpsi's GP",
     "dgpsi-dgp": "dgpsi's two layers",
 }
+_OF_LEVELS = {
+    "ours": "default",
+    "single": "one layer",
+    "matern52": "one layer, `Matern52`",
+    "gp": "scikit-learn's GP",
+}
 _FUNCTIONS = {
     "schaffer4": "Schaffer's fourth, 100 runs",
     "swirl-large": "swirl, 100 runs",
@@ -369,25 +375,26 @@ def _growth() -> str:
 
 
 @cache
-def _emulators(score: str = "crps_sd") -> pd.DataFrame:
+def _emulators(score: str = "crps_sd", file: str = "emulators") -> pd.DataFrame:
     """Means by function and method, over the seeds that all methods of a function were run for."""
-    lines = map(json.loads, (KEPT / "emulators.jsonl").read_text().splitlines())
+    lines = map(json.loads, (KEPT / f"{file}.jsonl").read_text().splitlines())
     cells = pd.DataFrame(lines).dropna(subset="crps_sd")
     of_function = cells.groupby("function")["method"].transform("nunique")
     cells = cells[cells.groupby(["function", "seed"])["method"].transform("count") == of_function]
     if score == "seed":
         return cells.groupby("function")["seed"].nunique()
     table = cells.pivot_table(score, "function", "method", sort=False)
-    return table.reindex(columns=list(_EMULATORS)).dropna(subset="ours")
+    headings = _EMULATORS if file == "emulators" else _OF_LEVELS
+    return table.reindex(columns=list(headings)).dropna(subset="ours")
 
 
-def _emulators_table() -> str:
-    scores, coverage, seconds = map(_emulators, ("crps_sd", "coverage", "cpu_s"))
-    seeds = _emulators("seed")
+def _emulators_table(file: str, headings: dict[str, str]) -> str:
+    wanted = "crps_sd", "coverage", "cpu_s", "seed"
+    scores, coverage, seconds, seeds = (_emulators(each, file) for each in wanted)
     rows = []
     for function, row in scores.iterrows():
         cells = {"function": function, "designs": f"{seeds[function]}"}
-        for method, heading in _EMULATORS.items():
+        for method, heading in headings.items():
             cells[heading] = "not run"
             if pd.notna(row[method]):
                 best = "**" if row[method] == row.min() else ""
@@ -421,8 +428,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "comparison, claim": _claim,
     "default model, functions": _functions,
     "default model, growth": _growth,
-    "emulators": _emulators_table,
+    "emulators": partial(_emulators_table, "emulators", _EMULATORS),
     "emulators, counts": _emulators_counts,
+    "emulators, levels": partial(_emulators_table, "levels", _OF_LEVELS),
     "speed, steps": _steps,
     "speed, bounds": _bounds,
     "speed, rounding": _rounding,

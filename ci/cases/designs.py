@@ -124,11 +124,38 @@ def lotka_volterra(X: Array, num_times: int = 50) -> Array:
     return np.stack([run(*each) for each in low + X * (high - low)])
 
 
+def borehole_of_levels(x: Array, level: npt.NDArray[np.int64]) -> Array:
+    """The borehole, whose radius has six values in any order."""
+    radius = np.array([0.6, 0.0, 1.0, 0.2, 0.8, 0.4])[level]
+    return FUNCTIONS["borehole"](np.column_stack([radius, x]))
+
+
+def beam_of_levels(x: Array, level: npt.NDArray[np.int64]) -> Array:
+    """Deflection of a beam of length 10 to 20 and height 1 to 2, of one of six sections."""
+    inertia = np.array([0.0491, 0.0833, 0.0449, 0.0633, 0.0373, 0.0167])[level]
+    return 1e-3 * (10.0 + 10.0 * x[:, 0]) ** 3 / ((1.0 + x[:, 1]) ** 4 * inertia)
+
+
+def waves_of_levels(x: Array, level: npt.NDArray[np.int64]) -> Array:
+    """Waves whose phases come in three groups of eight levels."""
+    phase = np.array([0.0, 0.1, 1.5, 1.6, 3.0, 3.1, 0.2, 1.4])[level]
+    return np.sin(4.0 * x[:, 0] + phase) + x[:, 1] ** 2 * np.cos(phase)
+
+
+LEVELS: dict[str, tuple[Callable[[Array, npt.NDArray[np.int64]], Array], int, int, int]] = {
+    "borehole-levels": (borehole_of_levels, 7, 6, 70),
+    "beam-levels": (beam_of_levels, 2, 6, 48),
+    "waves-levels": (waves_of_levels, 2, 8, 64),
+}
+"""Functions of numbers and a category, after Zhang et al. (2020): numbers, levels and runs."""
+
+
 def load(name: str, seed: int) -> Case:
     """Training and test rows of a case.
 
-    :param name: Of ``PROBLEMS``, ``TABLES`` or ``EMULATORS`` (with a size), of ``GROWING`` with
-        a number of rows, or ``rows-20000``: a smooth function of eight inputs with noise.
+    :param name: Of ``PROBLEMS``, ``TABLES`` or ``EMULATORS`` (with a size), of ``LEVELS``, of
+        ``GROWING`` with a number of rows, or ``rows-20000``: a smooth function of eight inputs with
+        noise.
     """
     rng = np.random.default_rng(seed)
     stem, _, size = name.rpartition("-")
@@ -140,6 +167,12 @@ def load(name: str, seed: int) -> Case:
         X, T = (order + rng.uniform(size=order.shape)) / n, rng.uniform(size=(m, f.num_inputs))
         y = f(X) + noise * rng.standard_normal(n)
         return X, y, T, f(T) + noise * rng.standard_normal(m)
+    if name in LEVELS:
+        of_levels, D, L, n = LEVELS[name]
+        x, t = qmc.LatinHypercube(D, rng=seed).random(n), rng.uniform(size=(1_000, D))
+        level, other = rng.permutation(np.arange(n) % L), rng.integers(0, L, 1_000)
+        X, T = np.hstack([x, np.eye(L)[level]]), np.hstack([t, np.eye(L)[other]])
+        return X, of_levels(x, level), T, of_levels(t, other)
     if name in TABLES or stem == "rows":
         make, n, m = TABLES[name] if name in TABLES else (rows, int(size), 500)
         X, y = make(rng, n + m)

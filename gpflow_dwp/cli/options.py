@@ -38,6 +38,7 @@ _Kernel = Literal[
     "AdditiveSquaredExponential",
     "ArcCosine",
     "Exponential",
+    "LevelsMatern52",
     "Matern12",
     "Matern32",
     "Matern52",

@@ -102,8 +102,8 @@ class Target(NamedTuple):
         rows: Any = self.settings
         places = np.flatnonzero(np.isnan(rows[0]))
         X = tf.constant(np.nan_to_num(rows)) + tf.scatter_nd(places[:, None], x, [rows.shape[1]])
-        mean, (covariance,) = self.emulator.units.joint_moments(self.emulator.posterior, X)
-        variance = self.emulator.moments(X)[1][:, 0]  # nugget included
+        mean, covariances = self.emulator.units.joint_moments(self.emulator.posterior, X)
+        variance, covariance = self.emulator.moments(X)[1][:, 0], covariances[0]  # with the nugget
         least = tf.linalg.diag_part(covariance)
         return mean[:, 0], tf.linalg.set_diag(covariance, tf.maximum(variance, least))
 

@@ -270,6 +270,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             asked["likelihood"] = likelihood
         if row_means is not None or (self.mean_function and self.likelihood == "auto"):
             asked |= {"likelihood": "gaussian", "row_means": row_means}
+        asked["may_warp"] = self.mean_function is None
         if isinstance(self.mean_function, str):
             asked |= {"depth": 1, "kernel": LINE if self.kernel == "auto" else self.kernel}
         selection = select_model(

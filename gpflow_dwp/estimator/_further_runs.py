@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from typing import Any
 
 import numpy as np
 from gpflow import Parameter
@@ -17,7 +18,8 @@ from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._numbers import standardiser_of_seen
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.named_kernels import kernel_name
@@ -123,7 +125,9 @@ def _model_of_runs(
     as_before = {name: getattr(estimator, name) for name in OF_MODELS if name != "inducing"}
     as_before["width"] = old.hidden_layers[0].df if old.hidden_layers else None
     likelihood, kernel = old.likelihood, kernel_name(old.layers[0].kernel)
-    variance = likelihood.variance if type(likelihood) is Gaussian else None
+    is_gaussian = type(likelihood) in (Gaussian, WarpedGaussian)
+    noise: Any = "noise_free" if is_noise_free(likelihood) else name_of_likelihood(likelihood)
+    variance = likelihood.variance if is_gaussian else None
     has_one_noise = isinstance(variance, Parameter) and variance.shape.rank == 0
     is_deep = bool(old.hidden_layers)
     inputs = np.asarray(data[0])
@@ -135,7 +139,7 @@ def _model_of_runs(
             data,
             depth=len(old.layers),
             kernel=kernel,
-            likelihood="noise_free" if is_noise_free(likelihood) else "gaussian",
+            likelihood=noise,
             num_inducing=estimator.num_inducing,
             inducing=estimator.inducing,
             num_steps=_TIMES_ANEW * num_steps if is_deep else None,

@@ -94,10 +94,17 @@ class RawUnits:
         return self._to_raw_moments(X, *moments)
 
     def joint_moments(self, posterior: MixturePosterior, X: Any) -> MeanAndVariance:
-        """Return mean [N, Q] and covariance [Q, N, N] of functions that no warp bends."""
-        if self._warp is not None:
-            raise NotImplementedError("Functions of warped observations have no joint moments.")
+        """Return mean [N, Q] and covariance [Q, N, N] of functions, unwarped.
+
+        Under a warp correlations are those of what is warped.
+        """
         mean, covariance = posterior.predict_f(self.to_model(X), full_cov=True)
+        if self._warp is not None:
+            deviation = tf.sqrt(tf.linalg.diag_part(covariance))
+            components = posterior.predict_f_components(self.to_model(X))
+            mean, variance = mixture_moments(*unwarped_moments(self._warp, *components))
+            ratio = tf.sqrt(tf.transpose(variance)) / deviation
+            covariance *= ratio[:, :, None] * ratio[:, None, :]
         mean, covariance = _as_given(X, mean), _as_given(X, covariance)
         scale = _constants(self._outputs, mean)[1]
         return self.to_raw(mean), covariance * (scale * scale)[:, None, None]

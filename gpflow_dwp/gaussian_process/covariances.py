@@ -22,7 +22,8 @@ from gpflow_dwp.gaussian_process.kernel_shapes import (
     Gaps,
     SingleInputs,
 )
-from gpflow_dwp.kernels import SeparableMatern52
+from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52
+from gpflow_dwp.kernels.of_inputs import places_of_levels
 from gpflow_dwp.kernels.values import Part, Parts, is_of_one_input, parts_of, values_of
 
 __all__ = ["CLOSED_FORMS", "assigned", "covariance", "covariances_of"]
@@ -69,6 +70,8 @@ def assigned(kernel: Kernel | Parts, values: Kernel | Parts) -> Kernel | Parts:
 def _of_part(part: Part, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
     kinds: dict[type[Kernel], Callable[..., Covariances]]
     kinds = {Linear: _Linear, SeparableMatern52: _Separable}
+    if part.categories:
+        kinds[LevelsMatern52] = _Levels
     columns = part.active_dims
     return kinds.get(part.kind, _Stationary)(part, [_sliced(pair, columns) for pair in pairs])
 
@@ -96,13 +99,16 @@ class _Stationary(Covariances):
         self._lengthscales, self._variance = np.exp(vector[:-1]), np.exp(vector[-1])
         self._distances = []
         for a, b in self.pairs:
-            scaled = a / self._lengthscales
-            other = scaled if a is b else b / self._lengthscales
+            scaled = self._scaled(a)
+            other = scaled if a is b else self._scaled(b)
             self._distances.append(_squared_distances(scaled, other))
         shape = SHAPES[self.part.kind]
         self._shapes = [shape(distances) for distances in self._distances]
         diagonal = np.full(len(self.pairs[-1][1]), self._variance)
         return [*(self._variance * k for k, _ in self._shapes), diagonal]
+
+    def _scaled(self, X: Array) -> Array:
+        return X / self._lengthscales
 
     def gradient(self, bars: Sequence[Array]) -> Array:
         *of_matrices, of_diagonal = bars
@@ -116,10 +122,32 @@ class _Stationary(Covariances):
             if self._size == 1:
                 by_lengthscale += np.sum(W * r2)
             else:
-                squares = _of_columns(W.sum(-1), a**2) + _of_columns(W.sum(-2), b**2)
-                squares -= 2.0 * _of_columns(np.ones(a.shape[:-1]), a * (W @ b))
-                by_lengthscale += squares / self._lengthscales**2
+                by_lengthscale += self._by_lengthscales(W, a, b)
         return np.append(by_lengthscale, self._variance * by_variance)
+
+    def _by_lengthscales(self, W: Array, a: Array, b: Array) -> Array:
+        squares = _of_columns(W.sum(-1), a**2) + _of_columns(W.sum(-2), b**2)
+        squares -= 2.0 * _of_columns(np.ones(a.shape[:-1]), a * (W @ b))
+        return squares / self._lengthscales**2
+
+
+class _Levels(_Stationary):
+    """The same of numbers and of points of levels: inputs have a column for each lengthscale."""
+
+    def __init__(self, part: Part, pairs: Sequence[tuple[Array, Array]]) -> None:
+        columns, self._shared = places_of_levels(part.categories)
+        super().__init__(part, [_sliced(pair, columns) for pair in pairs])
+
+    def _scaled(self, X: Array) -> Array:
+        return super()._scaled(X) @ self._shared
+
+    def _by_lengthscales(self, W: Array, a: Array, b: Array) -> Array:
+        # dr²/d log ℓ = -2 (a - b) (z - z') / ℓ, where z are coordinates.
+        a, b = a / self._lengthscales, b / self._lengthscales
+        at_a, at_b = (each @ self._shared @ self._shared.T for each in (a, b))
+        products = _of_columns(W.sum(-1), a * at_a) + _of_columns(W.sum(-2), b * at_b)
+        mixed = at_a * (W @ b) + a * (W @ at_b)
+        return products - _of_columns(np.ones(a.shape[:-1]), mixed)
 
 
 class _Separable(_Stationary):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels import LevelsMatern52
 from gpflow_dwp.kernels.values import Part, Parts
 
 __all__ = [
@@ -48,6 +49,7 @@ SHAPES: dict[type[Kernel], Shape] = {
     SquaredExponential: _squared_exponential,
     Matern32: _matern32,
     Matern52: _matern52,
+    LevelsMatern52: _matern52,
 }
 # What standardised inputs and observations can justify.
 LOG_LENGTHSCALE = np.log([3e-3, 1e5])

@@ -6,10 +6,11 @@ distances, can be evaluated on it.
 """
 
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross, gram_K_diag
-from gpflow_dwp.kernels.of_inputs import SeparableMatern52, additive_kernel
+from gpflow_dwp.kernels.of_inputs import LevelsMatern52, SeparableMatern52, additive_kernel
 from gpflow_dwp.kernels.random_features import sample_random_functions
 
 __all__ = [
+    "LevelsMatern52",
     "SeparableMatern52",
     "additive_kernel",
     "gram_K",

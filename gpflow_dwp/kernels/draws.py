@@ -12,7 +12,7 @@ from gpflow.kernels import IsotropicStationary, Kernel, Linear, SeparateIndepend
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross
-from gpflow_dwp.kernels.of_inputs import SeparableMatern52
+from gpflow_dwp.kernels.of_inputs import LevelsMatern52, SeparableMatern52
 from gpflow_dwp.kernels.values import parts_of
 
 __all__ = ["KernelDraws", "SeparateDraws", "SumDraws", "draws_of", "num_values"]
@@ -80,8 +80,8 @@ class KernelDraws(Kernel):
         """Covariances under each draw, [S, N, N] or [S, N, M]."""
         if isinstance(self.unit, Linear):
             return self.variance * tf.matmul(X, X if X2 is None else X2, transpose_b=True)
-        rows = X / self.lengthscales
-        columns = rows if X2 is None else X2 / self.lengthscales
+        rows = self.scale(X)
+        columns = rows if X2 is None else self.scale(X2)
         if isinstance(self.unit, SeparableMatern52):
             product = self.variance
             for a, b in zip(tf.unstack(rows, axis=-1), tf.unstack(columns, axis=-1), strict=True):
@@ -92,6 +92,12 @@ class KernelDraws(Kernel):
             return self.variance * gram_K(self.unit, inner, features=rows)
         norms = (tf.reduce_sum(tf.square(part), axis=-1) for part in (rows, columns))
         return self.variance * gram_K_cross(self.unit, inner, *norms, features=(rows, columns))
+
+    def scale(self, X: tf.Tensor) -> tf.Tensor:
+        """Inputs by each draw's lengthscales, [S, N, D]."""
+        if isinstance(self.unit, LevelsMatern52):
+            return self.unit.scale_by(X, self.lengthscales)
+        return X / self.lengthscales
 
     def K_diag(self, X: tf.Tensor) -> tf.Tensor:
         """Variances under each draw, [S, N]."""

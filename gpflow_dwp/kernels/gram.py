@@ -12,7 +12,7 @@ import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import TensorType
-from gpflow.kernels import IsotropicStationary, Kernel, SquaredExponential
+from gpflow.kernels import IsotropicStationary, Kernel, SquaredExponential, Sum
 
 from gpflow_dwp.kernels._formulas import (
     Coinciding,
@@ -133,6 +133,8 @@ def cross_covariance(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> t
     :param points: One set of points, [M, D].
     :param targets: Another one, [N, D].
     """
+    if type(kernel) is Sum:
+        return tf.add_n([cross_covariance(part, points, targets) for part in kernel.kernels])
     if not isinstance(kernel, IsotropicStationary) or any(
         getattr(type(kernel), name) is not getattr(IsotropicStationary, name) for name in _FORMULA
     ):

@@ -14,7 +14,7 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.kernels.draws import KernelDraws, SumDraws
-from gpflow_dwp.kernels.of_inputs import SeparableMatern52
+from gpflow_dwp.kernels.of_inputs import LevelsMatern52, SeparableMatern52
 from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
 from gpflow_dwp.validation import check_integers
@@ -35,6 +35,7 @@ _DEGREES: dict[type[Kernel], int | None] = {
     gpflow.kernels.Matern12: 1,
     gpflow.kernels.Matern32: 3,
     gpflow.kernels.Matern52: 5,
+    LevelsMatern52: 5,
     SeparableMatern52: 5,  # of each input by itself
 }
 
@@ -63,7 +64,7 @@ class RandomWaves(NamedTuple):
     @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
         """Evaluate the functions."""
-        scaled = self.kernel.slice(X, None)[0] / self.kernel.lengthscales
+        scaled = self.kernel.scale(self.kernel.slice(X, None)[0])
         angles = tf.matmul(scaled, self.frequencies, transpose_b=True) + self.phases[:, None, :]
         return tf.matmul(tf.cos(angles), self.weights)
 
@@ -135,8 +136,8 @@ def sample_random_functions(
     the Q functions of one draw share them. Of a sum each part has functions of its own.
 
     :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32``, ``Matern52``,
-        ``SeparableMatern52``, ``Linear``, ``Constant``, or a ``Sum`` of these; or S draws of one.
-        The functions are of its parameters' dtype.
+        ``LevelsMatern52``, ``SeparableMatern52``, ``Linear``, ``Constant``, or a ``Sum`` of these;
+        or S draws of one. The functions are of its parameters' dtype.
     :param num_inputs: Number of input columns, D.
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
@@ -177,12 +178,13 @@ def sample_random_functions(
     if kind is Constant:
         values = normal([num_samples, 1, num_functions], as_seed(seed), dtype)
         return RandomConstants(kernel, tf.sqrt(kernel.variance) * values)
-    active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
+    inputs = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0]
+    active = inputs.shape[1]
     if kind is Linear:
         slopes = normal([num_samples, active, num_functions], as_seed(seed), dtype)
         scale = tf.sqrt(kernel.variance)
         return RandomLines(kernel, (scale if is_drawn else scale[..., None]) * slopes)
-    degrees = _DEGREES[kind]
+    degrees, active = _DEGREES[kind], kernel.scale(inputs).shape[-1]
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
     if degrees is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,14 @@ class Part(NamedTuple):
     :param kind: GPflow's class of it.
     :param lengthscales: One, [], or one for each input, [D]; of a line none, [0].
     :param active_dims: Of which inputs it is.
+    :param categories: As of a :class:`LevelsMatern52`; none of any other kernel.
     """
 
     kind: type[Kernel]
     variance: float
     lengthscales: npt.NDArray[np.float64]
     active_dims: slice | Sequence[int] = slice(None)
+    categories: tuple[int, ...] = ()
 
 
 Parts = tuple[Part, ...]
@@ -42,10 +44,11 @@ Parts = tuple[Part, ...]
 def as_kernel(parts: Parts) -> Kernel:
     """Make GPflow's kernel of these values, a sum if there are several."""
     kernels = []
-    for kind, variance, lengthscales, active_dims in parts:
+    for kind, variance, lengthscales, active_dims, categories in parts:
         make: Callable[..., Kernel] = kind
-        scales = {"lengthscales": lengthscales} if np.size(lengthscales) else {}
-        kernels.append(make(variance, **scales, active_dims=active_dims))
+        given: dict[str, Any] = {"lengthscales": lengthscales} if np.size(lengthscales) else {}
+        given |= {"categories": categories} if categories else {}
+        kernels.append(make(variance, **given, active_dims=active_dims))
     return kernels[0] if len(kernels) == 1 else Sum(kernels)
 
 
@@ -57,6 +60,7 @@ def values_of(kernel: Kernel) -> Parts:
             float(part.variance.numpy()),
             np.empty(0) if type(part) is Linear else part.lengthscales.numpy(),
             part.active_dims,
+            tuple(getattr(part, "categories", ())),
         )
         for part in parts_of(kernel)
     )
@@ -71,7 +75,7 @@ def inverse_scales(parts: Iterable[Kernel | Part], num_inputs: int) -> tf.Tensor
     r"""How fast covariances fall along each input, [D]: of one stationary part 1 / lengthscales.
 
     Of several it is :math:`(\sum_p \sigma_p^2 \ell_{pj}^{-2} / \sum_p \sigma_p^2)^{1/2}`, that of
-    squared exponentials near zero; a line has none.
+    squared exponentials near zero; a line has none. An indicator has what its point is from zero.
     """
     falls, total = tf.zeros(num_inputs, tf.float64), tf.zeros([], tf.float64)
     for part in parts:
@@ -79,7 +83,13 @@ def inverse_scales(parts: Iterable[Kernel | Part], num_inputs: int) -> tf.Tensor
         if scales is not None and 0 not in scales.shape:
             variance = tf.cast(part.variance, tf.float64)
             columns = tf.constant(np.eye(num_inputs)[part.active_dims])
-            of_columns = tf.broadcast_to(tf.cast(scales, tf.float64) ** -2.0, columns.shape[:1])
+            squares = tf.cast(scales, tf.float64) ** -2.0
+            if len(categories := np.asarray(getattr(part, "categories", ()))):
+                of_levels = tf.scatter_nd(
+                    np.flatnonzero(categories)[:, None], squares[num_inputs:], [num_inputs]
+                )
+                squares = squares[:num_inputs] + of_levels
+            of_columns = tf.broadcast_to(squares, columns.shape[:1])
             falls += variance * tf.linalg.matvec(columns, of_columns, transpose_a=True)
             total += variance
     return tf.sqrt(falls / tf.maximum(total, 1e-300))

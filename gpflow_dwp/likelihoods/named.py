@@ -93,7 +93,8 @@ def name_of_likelihood(likelihood: Likelihood) -> str:
 
 def is_noise_free(likelihood: Likelihood) -> bool:
     """Whether a likelihood is the one of the name "noise_free", by how small its noise may be."""
-    return type(likelihood) is Gaussian and likelihood.variance_lower_bound <= _LEAST_NUGGET
+    is_gaussian = type(likelihood) in (Gaussian, WarpedGaussian)
+    return is_gaussian and likelihood.variance_lower_bound <= _LEAST_NUGGET
 
 
 def likelihood_of_labels(num_classes: int) -> Likelihood:

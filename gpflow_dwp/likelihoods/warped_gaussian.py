@@ -59,12 +59,19 @@ class WarpedGaussian(Gaussian):
 
     :param warp: The increasing function g in which the noise is Gaussian.
     :param variance: σ² of g(y), or a function of the inputs; as for GPflow's Gaussian.
+    :param variance_lower_bound: Its least value; None for GPflow's.
     :raises ValueError: If ``warp`` is no :class:`Warp`.
     """
 
-    def __init__(self, warp: Warp, variance: ConstantOrFunction | None = None) -> None:
+    def __init__(
+        self,
+        warp: Warp,
+        variance: ConstantOrFunction | None = None,
+        *,
+        variance_lower_bound: float | None = None,
+    ) -> None:
         check_instance(Warp, warp=warp)
-        super().__init__(variance)
+        super().__init__(variance, variance_lower_bound=variance_lower_bound)
         self.warp = warp
 
     def warped_mean_and_variance(

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.kernels import Kernel, Linear, Sum
 
-from gpflow_dwp.kernels import SeparableMatern52, additive_kernel
+from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52, additive_kernel
 from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.validation import check_choice
 
@@ -36,6 +36,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     for kernel in (
         gpflow.kernels.ArcCosine,
         gpflow.kernels.Exponential,
+        LevelsMatern52,
         gpflow.kernels.Matern12,
         gpflow.kernels.Matern32,
         gpflow.kernels.Matern52,
@@ -46,8 +47,9 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
 }
 """Kernels that can be asked for by name, with relevance determination in the first layer.
 
-An additive one (:func:`gpflow_dwp.kernels.additive_kernel`) and a separable one are of inputs:
-hidden layers, which have none, get the one of distances."""
+An additive one (:func:`gpflow_dwp.kernels.additive_kernel`), a separable one and one of levels are
+of inputs: hidden layers, which have none, get the one of distances. One of levels by its name takes
+all inputs to be numbers, unless it is chosen."""
 
 
 def kernel_name(kernel: Kernel) -> str:
@@ -61,7 +63,7 @@ def kernel_name(kernel: Kernel) -> str:
 
 def base_name(name: str) -> str:
     """The name of the kernel of distances that hidden layers have."""
-    return name.removeprefix("Separable").removeprefix("Additive")
+    return name.removeprefix("Separable").removeprefix("Additive").removeprefix("Levels")
 
 
 def make_kernels(

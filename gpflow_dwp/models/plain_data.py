@@ -76,7 +76,9 @@ _PLAIN = (bool, int, float, str, np.ndarray, slice, NoneType)
 _OF_TFP = (bijectors.Bijector, distributions.Distribution)
 
 # Whole numbers for which a constructor takes no room.
-_NO_SIZES = "active_dims df num_data num_neighbours num_samples num_prediction_samples seed"
+_NO_SIZES = (
+    "active_dims categories df num_data num_neighbours num_prediction_samples num_samples seed"
+)
 
 # Room for numbers: what any description may take, what a part takes besides its sizes, and how many
 # go with each byte of the arrays.

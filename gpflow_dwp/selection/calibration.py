@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from gpflow.likelihoods import Gaussian
 from scipy.stats import norm
@@ -10,7 +12,9 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
@@ -57,14 +61,16 @@ def scale_deviations(
         return 1.0
     if left_out is None:
         left_out = leave_one_out(model, min(_DRAWS, model.num_prediction_samples), rows=rows)
-    Y = layer.observed.numpy()[slice(None) if rows is None else rows]
+    Y, warp = layer.observed.numpy()[slice(None) if rows is None else rows], warp_of(likelihood)
+    Y = Y if warp is None else np.asarray(warp.forward(Y))
     nugget = likelihood.variance.numpy()
     square = float(square_of_scale(left_out, Y, nugget))
     if square == 1.0:
         return square
     scale_kernel(layer, np.array(square))
     bound = min(1.0, square) * likelihood.variance_lower_bound
-    model.likelihood = Gaussian(square * nugget, variance_lower_bound=bound)
+    make = Gaussian if warp is None else functools.partial(WarpedGaussian, warp)
+    model.likelihood = make(square * nugget, variance_lower_bound=bound)
     return square
 
 
@@ -74,7 +80,7 @@ def square_of_scale(
     """The square of the scale that deviations get, s²; 1 where it would change next to nothing.
 
     :param left_out: Predictions of rows from all others, draw by draw.
-    :param Y: What was observed, [N, P], NaN where it was not.
+    :param Y: What was observed, on the scale of functions, [N, P], NaN where it was not.
     :param nugget: What there is of it in variances.
     :param axis: 0 for that of each output, [P]; None for one of all, [].
     """

@@ -38,6 +38,7 @@ class ChoiceFields(TypedDict, total=False):
     candidates: Sequence[Candidate] | None
     likelihood: Likelihood | LikelihoodName | Auto
     row_means: RowMeansGaussian | None
+    may_warp: bool
     effort: Effort
     num_inducing: int | Auto
     posterior: PosteriorFamily
@@ -61,7 +62,8 @@ class Choice:
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for
         a squared exponential, Matérn 5/2 or 3/2, with or without a lengthscale for each input, a
         sum of functions of single inputs (:func:`gpflow_dwp.kernels.additive_kernel`), and
-        without noise a separable Matérn 5/2 in a single layer; for a likelihood that is given
+        without noise a separable Matérn 5/2 in a single layer, and of categories one of levels
+        (:class:`gpflow_dwp.kernels.LevelsMatern52`); for a likelihood that is given
         the first of them, or a sum. Of several outputs each may have one of its own.
     :param candidates: Models to try in place of the usual ones; then depth and kernel stay "auto".
         Single layers among them are fitted first, deep ones start from a single layer of their
@@ -70,6 +72,7 @@ class Choice:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
     :param row_means: Gaussian noise of rows that are means, or of one output whose noise is known;
         then weights of the data are those that it says, and ``likelihood`` is "gaussian".
+    :param may_warp: Whether without noise a warp of the observations may be learned.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps, and tries depth 3, too.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
@@ -99,6 +102,7 @@ class Choice:
     candidates: Sequence[Candidate] | None = None
     likelihood: Likelihood | LikelihoodName | Auto = "auto"
     row_means: RowMeansGaussian | None = None
+    may_warp: bool = True
     effort: Effort = "default"
     num_inducing: int | Auto = "auto"
     posterior: PosteriorFamily = "AB"

@@ -85,9 +85,10 @@ def deep_candidates(
     num_data, num_inputs = trainer.X.shape
     chosen = plain
     if len({start.name for start in plain}) > 1:
-        best, base = plain[0], plain[0].name.removeprefix("Additive")
+        best = plain[0]
+        base = best.name.removeprefix("Additive").removeprefix("Levels")
         chosen = [start for start in chosen if start.name in _DEEP_KERNELS]
-        if base != best.name:  # A sum is for the first layer where it is ahead.
+        if base != best.name:  # Of inputs: for the first layer where it is ahead.
             chosen = [best, *(start for start in chosen if start.name != base)]
         chosen = chosen or [best]
         if num_data > policy.FEW_ROWS:

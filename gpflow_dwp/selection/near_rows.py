@@ -18,7 +18,7 @@ from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.single_layers import SingleLayers
-from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts
+from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts, warped_noise
 
 __all__ = ["NearRows", "fit_to_near_rows"]
 
@@ -52,7 +52,7 @@ def fit_to_near_rows(
     warp = warp_of(chosen.likelihood)
     if isinstance(warp, SinhArcsinh) and warp.trainable_parameters:
         began = time.perf_counter()
-        warped = last._replace(likelihood=singles.warped(last))
+        warped = last._replace(likelihood=warped_noise(last, singles.Y))
         last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
     if isinstance(chosen.likelihood, WarpedStudentT):

@@ -60,9 +60,11 @@ NATS_OF_LENGTHSCALE = 1.0
 NATS_OF_TAILS = 0.5
 """What tails count for: where there are none they cost nothing."""
 SURE_NATS = 10.0
-"""With so much more evidence predictions need not be surely better - share, rain."""
+"""With so much more evidence predictions need not be surely better - share, rain. A warp without
+noise has to have so much more of few rows to be tried - skewed."""
 LOSS_OF_WARP = 0.5
-"""What a warp may cost a row that it was not fitted to, of many rows - diamonds."""
+"""What a warp may cost a row that it was not fitted to, of many rows - diamonds. Without noise what
+it has to gain of the logarithm of CRPS - skewed."""
 MOST_NATS_OF_A_ROW = 20.0
 """No row counts for more, and no row of few may be missed by more - twelve_orders, gamma_mix."""
 SURE_GAIN_OF_CRPS = 9.0

@@ -23,6 +23,7 @@ from gpflow_dwp.selection.depth import Training, deep_candidates, halve, trainin
 from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.labels import VARIANCE, sum_of_numbers
+from gpflow_dwp.selection.levels import LEVELS
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, model_of_outputs
 from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies
@@ -59,7 +60,7 @@ class Search(Trials):
         else:
             Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
         singles = self.single_layers(X, Y, weights)
-        names, are_free = self._single_kernels()
+        names, are_free = self._single_kernels(singles)
         plain = singles.plain(names)
         heteroskedastic = trainer.heteroskedastic(plain[0])
         if likelihood == "heteroskedastic":
@@ -70,11 +71,12 @@ class Search(Trials):
         ones = [each for each in plain if not all(first) or (each.name,) in first] or plain
         if are_free and self.has_leave_one_out:
             ones = singles.with_noise_alone(ones)
-        start = (
-            singles.best_likelihood(ones)
-            if likelihood == "auto"
-            else singles.with_likelihood(ones[0], likelihood)
-        )
+        if likelihood == "auto":
+            start = singles.best_likelihood(ones)
+        elif likelihood == "noise_free" and choice.may_warp and 1 in choice.depths:
+            start = singles.best_warp(ones)
+        else:
+            start = singles.with_likelihood(ones[0], likelihood)
         self.plain, self.start = plain, start
         may_vary = likelihood == "auto" and choice.output != "regression" and is_whole.all()
         if not self.has_leave_one_out:
@@ -174,11 +176,13 @@ class Search(Trials):
         """What is asked for."""
         return self.trainer.choice
 
-    def _single_kernels(self) -> tuple[list[str], bool]:
+    def _single_kernels(self, singles: SingleLayers) -> tuple[list[str], bool]:
         """Names of kernels that single layers are fitted with, and whether others are free, too."""
         choice, names = self.choice, list(CANDIDATE_KERNELS)
         if choice.likelihood == "noise_free" and self.trainer.X.shape[1] > 1:
             names.append("SeparableMatern52")
+        if any(singles.categories):
+            names.append(LEVELS)
         if not is_auto(choice.kernel):
             return [choice.kernel], False
         first = [each.kernels[:1] for each in choice.candidates or [Candidate()]]

@@ -19,19 +19,15 @@ from gpflow_dwp.gaussian_process.covariances import covariances_of
 from gpflow_dwp.gaussian_process.fit import find_peaks
 from gpflow_dwp.gaussian_process.predictions import (
     leave_out,
-    predict,
     predict_given,
     sites,
-    solved,
 )
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.kernels.values import parts_of
-from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import (
     MOST_NUGGET,
     LikelihoodName,
     likelihood_by_name,
-    warp_of_range,
 )
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models.named_kernels import positive_by_exp
@@ -39,18 +35,21 @@ from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.leave_one_out import distribution_of
+from gpflow_dwp.selection.levels import LEVELS, categories_of, with_points
 from gpflow_dwp.selection.observations import has_atoms, shares_of_precision
 from gpflow_dwp.selection.scores import RowScores, is_level
 from gpflow_dwp.selection.starts import (
     Start,
     best_start,
+    heavy_noise,
     initial_kernel,
-    noise_variance,
     num_lengthscales,
     predicts,
     single_layer_jitter,
+    warped_noise,
     with_one_scale,
 )
+from gpflow_dwp.selection.unseen import gains_unseen
 
 __all__ = ["SingleLayers"]
 
@@ -77,6 +76,8 @@ class SingleLayers:
     :param record: Called with each process that was fitted, its rows and when that began.
     :param row_means: The noise of rows that are means, or None.
     :ivar order: Rows that count, in a random order.
+    :ivar rows: The first of these, which are for choice.
+    :ivar categories: See :func:`categories_of`.
     """
 
     def __init__(
@@ -98,9 +99,10 @@ class SingleLayers:
         self._row_means = row_means
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.order = self.order[self.weights[self.order] > 0.0]
-        self._rows = self.order[: policy.ROWS_FOR_CHOICE]
-        distinct = [len(np.unique(column)) for column in X[self._rows].T]
+        self.rows = self.order[: policy.ROWS_FOR_CHOICE]
+        distinct = [len(np.unique(column)) for column in X[self.rows].T]
         self._columns = [j for j, count in enumerate(distinct) if count > 2]
+        self.categories = categories_of(X[self.rows])
 
     def plain(self, kernels: Sequence[str]) -> list[Start]:
         """Fit each kernel with Gaussian noise or none, from several initialisations; best first."""
@@ -114,16 +116,17 @@ class SingleLayers:
                 for start in self.initialisations(name, rows)
             ]
             if self._patches:  # evidences of other rows do not compare
-                starts = [self.fit(start, self._rows, 0) for start in starts]
+                starts = [self.fit(start, self.rows, 0) for start in starts]
             start = best_start(starts)
-            if len(few) < len(self._rows):
-                start = self.fit(start, self._rows, self.max_iterations)
+            if len(few) < len(self.rows):
+                start = self.fit(start, self.rows, self.max_iterations)
             found.append(self.scored(start, began))
         found.sort(key=lambda start: -start.evidence)
         if len(kernels) > 1 and self.X.shape[1] > 1:
             began = time.perf_counter()
-            common = found[0].apart(kernel=with_one_scale(found[0]))
-            common = self.scored(self.fit(common, self._rows, self.max_iterations), began)
+            best = next(start for start in found if start.name != LEVELS)
+            common = best.apart(kernel=with_one_scale(best))
+            common = self.scored(self.fit(common, self.rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
 
@@ -173,7 +176,7 @@ class SingleLayers:
         """
         if self._noise is _NUGGET:
             return plain
-        began, rows, best = time.perf_counter(), self._rows, plain[0]
+        began, rows, best = time.perf_counter(), self.rows, plain[0]
         second = np.average(np.mean(self.Y[rows] ** 2, axis=1), weights=self.weights[rows])
         noise = self._noise_of(float(np.clip(second, *self._noise[2])))
         kernels = Constant(1e-8), Constant(1.0)  # Known, or to its standard error.
@@ -193,9 +196,9 @@ class SingleLayers:
 
     def _sum_of_rows(self, sums: Start, began: float) -> Start:
         """Fit it to all rows for choice, from few."""
-        if len(self._rows) > policy.ROWS_FOR_STARTS:
+        if len(self.rows) > policy.ROWS_FOR_STARTS:
             most = min(self.max_iterations, policy.ITERATIONS)
-            sums = self.fit(sums, self._rows, most)
+            sums = self.fit(sums, self.rows, most)
         return self.scored(sums, began)
 
     def _without_idle_parts(self, sums: Start, rows: Index) -> Start:
@@ -208,10 +211,47 @@ class SingleLayers:
     def with_likelihood(self, start: Start, likelihood: str) -> Start:
         """Fit a kernel with the likelihood of a name, from a fitted process."""
         if likelihood in ("warped", "warped_student_t"):
-            start = self._refit(start, self.warped(start))
+            start = self._refit(start, warped_noise(start, self.Y))
         if likelihood in ("student_t", "warped_student_t"):
-            start = self._refit(start, self._heavy(start))
+            start = self._refit(start, heavy_noise(start))
         return start
+
+    def best_warp(self, plain: Sequence[Start]) -> Start:
+        """Choose a warp, or none, by evidence, if what it predicts does not object.
+
+        :param plain: Processes with Gaussian noise or none, best first. With a warp the best kernel
+            may be another, so each is tried.
+        """
+        best = plain[0]
+        if has_atoms(self.Y, self.steps):
+            return best
+        joint = [start for start in plain if start.name not in _SUMS]
+        tried = plain[:2] if best.name in _SUMS else joint  # what sums are behind of, all of them
+        kernels = {start.name: start for start in reversed(tried)}
+        if self._noise is _NUGGET:
+            kernels = self._bent(best, kernels)
+        warped = [self._refit(start, warped_noise(start, self.Y)) for start in kernels.values()]
+        for other in sorted(warped, key=lambda start: -start.evidence):
+            if other.evidence > best.evidence and predicts(other, best, best):
+                is_kept = gains_unseen(self, other, best)
+                best = other if is_kept else best
+                if is_kept or other.name != LEVELS:  # half of the rows may not tell points
+                    break
+        return best
+
+    def _bent(self, best: Start, kernels: dict[str, Start]) -> dict[str, Start]:
+        """The kernel that a warp without noise goes with, by few rows; none if it does not pay."""
+        few = self.order[: policy.ROWS_FOR_STARTS]
+
+        def fitted(start: Start) -> Start:
+            return self.fit(start.apart(), few, self.max_iterations)
+
+        def bent(start: Start) -> Start:
+            return fitted(start._replace(likelihood=warped_noise(start, self.Y)))
+
+        if not bent(best).evidence > fitted(best).evidence + policy.SURE_NATS:
+            return {}
+        return {"": max(kernels.values(), key=lambda start: bent(start).evidence)}
 
     def best_likelihood(self, plain: Sequence[Start]) -> Start:
         """Choose a warp, and tails, by evidence, if what they predict does not object.
@@ -220,72 +260,25 @@ class SingleLayers:
         far, it misses others. Tails guard against that, and a gain of predictions is enough: their
         evidence is a bound.
 
-        :param plain: Processes with Gaussian noise, best first. With a warp the best kernel may be
-            another, so each is tried.
+        :param plain: Processes with Gaussian noise, best first.
         """
-        best = plain[0]
+        best = self.best_warp(plain)
         if has_atoms(self.Y, self.steps):
             return best
-        joint = [start for start in plain if start.name not in _SUMS]
-        tried = plain[:2] if best.name in _SUMS else joint  # what sums are behind of, all of them
-        kernels = {start.name: start for start in reversed(tried)}.values()
-        warped = [self._refit(start, self.warped(start)) for start in kernels]
-        for other in sorted(warped, key=lambda start: -start.evidence):
-            if other.evidence > best.evidence and predicts(other, best, best):
-                best = other if self._gains_unseen(other, best) else best
-                break
-        heavy = best_start([self._refit(best, self._heavy(best)), *self._robust(best.name)])
+        heavy = best_start([self._refit(best, heavy_noise(best)), *self._robust(best.name)])
         if heavy.evidence > best.evidence:
             is_kept = predicts(heavy, best, plain[0], errors=0.0)
         else:
             is_kept = predicts(heavy, best, plain[0], least=policy.LEVEL_NATS)
         return heavy if is_kept else best
 
-    def _gains_unseen(self, other: Start, best: Start) -> bool:
-        """Whether a process predicts rows better that it was not fitted to.
-
-        Of few rows that is each half from the other half, and it has to gain log density and miss
-        none by far, as by a tenth of all gains, or to gain much CRPS. Of many rows it must not be
-        far worse: some of them do not always tell a good warp.
-        """
-        with np.errstate(invalid="ignore"):  # NaN, where both fail, is no gain
-            gains = self._unseen(other) - self._unseen(best)
-        (density, crps), num_rows = gains.mean(0), gains.shape[2]
-        if num_rows < len(self._rows):
-            return bool(density.mean() > -policy.LOSS_OF_WARP)
-        errors = gains.mean(0).std(1) / math.sqrt(num_rows)
-        misses = gains[:, 0].min() < -max(policy.MOST_NATS_OF_A_ROW, 0.1 * density.sum())
-        is_ahead = density.mean() > errors[0] and not misses
-        return bool(is_ahead or -crps.mean() > policy.SURE_GAIN_OF_CRPS * errors[1])
-
-    def _unseen(self, start: Start) -> Array:
-        """Log density and CRPS of rows that processes were not fitted to, [1 or 2, 2, N*]."""
-        num_rows, num_few = len(self._rows), policy.ROWS_FOR_STARTS
-        if num_rows > num_few:
-            return self._predicted(start, self._rows[:num_few], self._rows[num_few:])[None]
-        scores = np.empty((2, 2, num_rows))
-        for seed, found in enumerate(scores):
-            halves = np.array_split(np.random.default_rng(seed).permutation(num_rows), 2)
-            for seen, unseen in (halves, halves[::-1]):
-                found[:, unseen] = self._predicted(start, self._rows[seen], self._rows[unseen])
-        return scores
-
-    def _predicted(self, start: Start, seen: Index, unseen: Index) -> Array:
-        """Log density and CRPS of some rows under the process, fitted to others from its values."""
-        start = self.fit(start.apart(), seen, self.max_iterations)
-        kernel, likelihood = start.kernel, start.likelihood
-        X, new = self.X[seen], self.X[unseen]
-        try:
-            of_rows = solved(X, *sites(self.Y[seen], self.weights[seen], likelihood), kernel)
-            mean, variance = predict(X, kernel, *of_rows, new)
-            distribution = distribution_of(likelihood, new, mean[None], variance[None])
-        except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
-            return np.array(RowScores.none(len(unseen))[:2])
-        return np.array(RowScores.of(distribution, self.Y[unseen], self.steps)[:2])
-
     def initialisations(self, name: str, rows: Index) -> list[Start]:
         """Initial values, common to all inputs: peaks of the evidence over lengthscales."""
         num_inputs, (_, ratios, limits) = self.X.shape[1], self._noise
+        if name == LEVELS and any(self.categories):
+            plain = self.initialisations("Matern52", rows)
+            best = best_start(self.fit(each, rows, self.max_iterations) for each in plain)
+            return with_points(best, self.X[rows], self.Y[rows], self.categories)
         kernel = initial_kernel(name, num_inputs, columns=self._columns)
         if isinstance(kernel, Kernel):
             return [Start(name, kernel, self._noise_of(0.1 * limits[1]))]
@@ -308,14 +301,6 @@ class SingleLayers:
             return positive_by_exp(likelihood_by_name(self._noise[0], 1, variance))
         return positive_by_exp(self._row_means.starting_at(variance))
 
-    def warped(self, start: Start) -> Gaussian:
-        """Noise of a process in a function that is to be learned."""
-        likelihood = WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))
-        return positive_by_exp(likelihood)
-
-    def _heavy(self, start: Start) -> Gaussian:
-        return positive_by_exp(WarpedStudentT.of(start.likelihood))
-
     def _robust(self, name: str) -> list[Start]:
         """Student's noise from where a process of all but outliers ends, if there are some."""
         precisions = shares_of_precision(self.Y)
@@ -324,13 +309,13 @@ class SingleLayers:
         few = self.order[precisions[self.order] == 1.0][: policy.ROWS_FOR_STARTS]
         starts = self.initialisations(name, few)
         start = best_start(self.fit(each, few, self.max_iterations) for each in starts)
-        return [self._refit(start._replace(precisions=precisions), self._heavy(start))]
+        return [self._refit(start._replace(precisions=precisions), heavy_noise(start))]
 
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()
         start = start.apart(likelihood=likelihood)
         most = policy.ITERATIONS if start.name in _SUMS else self.max_iterations
-        return self.scored(self.fit(start, self._rows, min(most, self.max_iterations)), began)
+        return self.scored(self.fit(start, self.rows, min(most, self.max_iterations)), began)
 
     def fit(
         self, start: Start, rows: Index, max_iterations: int, neighbours: Index | None = None
@@ -379,7 +364,7 @@ class SingleLayers:
         self, start: Start, began: float, rows: Index | None = None, near: Index | None = None
     ) -> Start:
         """With leave-one-out scores of the rows that are for choice, or of some given others."""
-        rows = self._rows if rows is None else rows
+        rows = self.rows if rows is None else rows
         precisions = None if start.precisions is None else start.precisions[rows]
         likelihood, left = start.likelihood, rows
         try:

@@ -17,8 +17,8 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process.covariances import CLOSED_FORMS
 from gpflow_dwp.kernels.of_inputs import additive_values
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian
-from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods.named import is_noise_free, warp_of_range
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.scores import RowScores, no_worse
@@ -27,11 +27,13 @@ from gpflow_dwp.validation import is_known
 __all__ = [
     "Start",
     "best_start",
+    "heavy_noise",
     "initial_kernel",
     "noise_variance",
     "num_lengthscales",
     "predicts",
     "single_layer_jitter",
+    "warped_noise",
     "with_one_scale",
     "with_own_noise",
 ]
@@ -133,6 +135,19 @@ def noise_variance(likelihood: Likelihood) -> float:
     # At its bound, where fits of data without noise end, no other parameter can start.
     floor = 2.0 * likelihood.variance_lower_bound
     return max(float(tf.convert_to_tensor(likelihood.variance)), floor)
+
+
+def warped_noise(start: Start, Y: Array) -> Gaussian:
+    """Noise of a process in a function that is to be learned."""
+    plain = start.likelihood
+    variance, least = noise_variance(plain), plain.variance_lower_bound
+    likelihood = WarpedGaussian(warp_of_range(Y), variance, variance_lower_bound=least)
+    return positive_by_exp(likelihood)
+
+
+def heavy_noise(start: Start) -> Gaussian:
+    """Student's noise of a process."""
+    return positive_by_exp(WarpedStudentT.of(start.likelihood))
 
 
 def num_lengthscales(kernel: Kernel | Parts) -> int:

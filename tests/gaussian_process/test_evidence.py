@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 from gpflow_dwp.gaussian_process import Evidence
 from gpflow_dwp.gaussian_process.covariances import covariances_of
+from gpflow_dwp.kernels import LevelsMatern52
 from gpflow_dwp.kernels.values import Part, parts_of
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
@@ -88,6 +89,30 @@ def test_gradient_is_that_of_finite_differences(kernel: int, noise: int) -> None
     ]
     atol = 1e-6 * np.abs(gradient).max()
     np.testing.assert_allclose(directions @ gradient, differences, atol=atol)
+
+
+@pytest.mark.parametrize("of", ["themselves", "others", "batches"])
+def test_gradient_of_levels_is_that_of_finite_differences(of: str) -> None:
+    """Catches a lengthscale whose coordinate is another's, and inputs of which it is not."""
+    rng = np.random.default_rng(0)
+    kernel = LevelsMatern52(1.3, rng.uniform(0.5, 2.0, 3 + 2), [1, 0, 1])
+    near = X[:, None] + 0.1 * rng.standard_normal((N, 4, D))
+    pairs = {
+        "themselves": [(X, X)],
+        "others": [(X[:3], X[:3]), (X[:3], X)],
+        "batches": [(near, near)],
+    }
+    covariances = covariances_of(kernel, pairs[of])
+    vector = covariances.start()
+    bars = [rng.standard_normal(np.shape(each)) for each in covariances.blocks(vector)]
+    gradient = covariances.gradient(bars)
+
+    def total(values: np.ndarray) -> float:
+        return sum(map(np.vdot, bars, covariances.blocks(values)))
+
+    differences = [total(vector + h) - total(vector - h) for h in 1e-5 * np.eye(len(vector))]
+    atol = 1e-6 * np.abs(gradient).max()
+    np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, atol=atol)
 
 
 def test_a_sum_with_a_part_without_a_closed_form_is_taken_as_it_is() -> None:

@@ -7,7 +7,7 @@ import pytest
 from gpflow.kernels import Kernel, Linear, Matern32, Matern52, White
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels import SeparableMatern52
+from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52
 from gpflow_dwp.kernels.draws import KernelDraws, draws_of
 from gpflow_dwp.kernels.of_inputs import additive_kernel
 
@@ -36,6 +36,15 @@ def test_covariances_are_those_of_each_kernel(
     for s, row in enumerate(logs):
         one = kind(1.5 * np.exp(row[-1]), np.asarray(scales) * np.exp(row[:-1].reshape(-1)))
         check_draw(draws, s, one)
+
+
+def test_covariances_of_levels_are_those_of_each_kernel() -> None:
+    """Catches points that stay where they are."""
+    scales = np.array([0.5, 2.0, 0.8, 1.1])
+    logs = 0.3 * np.random.default_rng(1).standard_normal((3, 5))
+    draws = draws_of(LevelsMatern52(1.5, scales, [1, 1]), logs)
+    for s, row in enumerate(np.exp(logs)):
+        check_draw(draws, s, LevelsMatern52(1.5 * row[-1], scales * row[:-1], [1, 1]))
 
 
 def test_covariances_of_sums_are_those_of_their_parts() -> None:

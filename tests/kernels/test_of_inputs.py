@@ -6,7 +6,7 @@ import gpflow.kernels as gk
 import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp.kernels import SeparableMatern52, additive_kernel
+from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52, additive_kernel
 
 X = np.random.default_rng(0).normal(size=(5, 3))
 
@@ -43,3 +43,21 @@ def test_it_is_the_product_of_kernels_of_one_input() -> None:
     np.testing.assert_allclose(values[1], 1.7 * values[0], rtol=1e-12)
     np.testing.assert_allclose(slopes[1], 1.7 * slopes[0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(SeparableMatern52(1.7, SCALES)(X, full_cov=False), np.full(5, 1.7))
+
+
+def test_of_levels_it_is_the_kernel_of_numbers_and_points() -> None:
+    """Catches coordinates of one category that are added to another's, or to a number."""
+    rng = np.random.default_rng(0)
+    of_four, of_three = (np.eye(size)[rng.integers(0, size, 7)] for size in (4, 3))
+    numbers = rng.normal(size=(7, 3))
+    inputs = np.column_stack([numbers[:, :2], of_four, numbers[:, 2:], of_three])
+    scales = rng.uniform(0.3, 2.0, 10 + 7)
+    kernel = LevelsMatern52(1.3, scales, [0, 0, 1, 1, 1, 1, 0, 2, 2, 2])
+    first = inputs / scales[:10]
+    second = inputs[:, [2, 3, 4, 5, 7, 8, 9]] / scales[10:]
+    blocks = first[:, 2:6], second[:, :4], first[:, 7:], second[:, 4:]
+    points = np.column_stack([first[:, [0, 1, 6]], *(each.sum(1) for each in blocks)])
+    expected = gk.Matern52(1.3)(points, points[:3])
+    np.testing.assert_allclose(kernel(inputs, inputs[:3]), expected, rtol=1e-12)
+    without = LevelsMatern52(1.3, SCALES)
+    np.testing.assert_allclose(without(X), gk.Matern52(1.3, SCALES)(X), rtol=1e-12)

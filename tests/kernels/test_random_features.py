@@ -11,7 +11,12 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels import SeparableMatern52, additive_kernel, sample_random_functions
+from gpflow_dwp.kernels import (
+    LevelsMatern52,
+    SeparableMatern52,
+    additive_kernel,
+    sample_random_functions,
+)
 from gpflow_dwp.random import as_seed
 
 X = np.array([[0.0, 0.1], [0.4, -0.3], [1.5, 0.9]])
@@ -26,6 +31,7 @@ MANY = 20_000
         gk.Matern32(1.3, [0.5, 2.0]),
         gk.Matern52(0.7, active_dims=[1]),
         gk.Constant(0.6),
+        LevelsMatern52(1.3, [0.5, 2.0, 0.9, 1.2], [1, 1]),
         SeparableMatern52(1.3, [0.5, 2.0]),
         additive_kernel(gk.Matern52, [0.5, 2.0]),
     ],

@@ -15,12 +15,13 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.kernels import SeparableMatern52
+from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52
 from gpflow_dwp.models.plain_data import from_config, to_config
 
 KERNELS: dict[str, Callable[[], gk.Kernel]] = {
     "lengthscales": lambda: gk.SquaredExponential(1.7, [0.6, 0.9]),
     "of_this_package": lambda: SeparableMatern52(1.7, [0.6, 0.9]),
+    "levels": lambda: LevelsMatern52(1.7, [0.6, 0.9, 0.4, 1.2], [1, 1]),
     "slice": lambda: gk.Matern52(active_dims=slice(0, 2)),
     "rational_quadratic": lambda: gk.RationalQuadratic(1.7, 0.6, alpha=0.4),
     "arc_cosine": lambda: gk.ArcCosine(2, 1.7, [0.6, 0.7], 0.3),
