@@ -93,7 +93,10 @@ class _Many:
     rows: Index
 
     def single(self) -> Found:
-        """A single layer, fitted to rows given those near them, or to some rows alone."""
+        """A single layer, fitted to some rows alone, or to rows given those near them.
+
+        The latter has to be surely ahead: where there is noise, few rows do not tell much of it.
+        """
         began, trainer, few = time.perf_counter(), self.trainer, self.few
         near, size = self._near(), trainer.choice.num_inducing
         if size == "auto":
@@ -102,7 +105,7 @@ class _Many:
             size = int(np.clip(work, _LEAST_INDUCING, num_data))
         sizes = [(near, size, policy.NEIGHBOURS), (near, 1, policy.NEIGHBOURS_ALONE)]
         if few.single is not None:
-            sizes.append((self._fitted_to_few(few.single), size, policy.NEIGHBOURS))
+            sizes.insert(0, (self._fitted_to_few(few.single), size, policy.NEIGHBOURS))
         best = None
         for start, num_inducing, num_neighbours in sizes:
             choice = dataclasses.replace(trainer.choice, num_inducing=num_inducing)
@@ -113,7 +116,7 @@ class _Many:
             except CholeskyError:
                 continue
             scores = self._scores(left_out)
-            if best is None or is_ahead(scores, best[1]):
+            if best is None or is_ahead(scores, best[1], errors=1.0):
                 best = model, scores, start, left_out
         if best is None:
             raise CholeskyError("No single layer could be fitted: covariances are singular.")

@@ -163,9 +163,13 @@ def gains(scores: RowScores, reference: RowScores) -> Array:
     return np.clip(scores.log_density - reference.log_density, -most, most)
 
 
-def is_ahead(scores: RowScores, best: RowScores) -> bool:
-    """Whether one of two models that cost the same predicts better, by mean log density."""
-    return scores.is_sane and bool(gains(scores, best).mean() > 0.0)
+def is_ahead(scores: RowScores, best: RowScores, errors: float = 0.0) -> bool:
+    """Whether one of two models that cost the same predicts better, by mean log density.
+
+    :param errors: By how many standard errors of the gain, at least.
+    """
+    gain = gains(scores, best)
+    return scores.is_sane and bool(gain.mean() > errors * gain.std() / np.sqrt(len(gain)))
 
 
 def is_better(scores: RowScores, reference: RowScores) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.selection.comparison import compare
-from gpflow_dwp.selection.scores import RowScores, is_better
+from gpflow_dwp.selection.scores import RowScores, is_ahead, is_better
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.standard_normal(200)
@@ -23,6 +23,7 @@ def test_better_is_by_density_if_crps_does_not_object() -> None:
     level = BASE.crps + 0.001 + 0.1 * RNG.standard_normal(200)
     assert is_better(BETTER._replace(crps=level), BASE)
     unsure = BETTER._replace(log_density=NOISE + 0.1 + RNG.permutation(NOISE))
+    assert is_ahead(unsure, BASE) and not is_ahead(unsure, BASE, errors=2.0)
     assert is_better(unsure, BASE) and not is_better(unsure._replace(crps=level), BASE)
 
 
