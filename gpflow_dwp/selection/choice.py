@@ -72,7 +72,7 @@ class Choice:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
     :param row_means: Gaussian noise of rows that are means, or of one output whose noise is known;
         then weights of the data are those that it says, and ``likelihood`` is "gaussian".
-    :param may_warp: Whether without noise a warp of the observations may be learned.
+    :param may_warp: Whether without noise a warp of one output may be learned.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps, and tries depth 3, too.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and

@@ -73,7 +73,7 @@ class Search(Trials):
             ones = singles.with_noise_alone(ones)
         if likelihood == "auto":
             start = singles.best_likelihood(ones)
-        elif likelihood == "noise_free" and choice.may_warp and 1 in choice.depths:
+        elif likelihood == "noise_free" and self._may_warp:
             start = singles.best_warp(ones)
         else:
             start = singles.with_likelihood(ones[0], likelihood)
@@ -175,6 +175,12 @@ class Search(Trials):
     def choice(self) -> Choice:
         """What is asked for."""
         return self.trainer.choice
+
+    @property
+    def _may_warp(self) -> bool:
+        """Whether a single layer without noise may have a warp."""
+        is_one = self.trainer.Y.shape[1] == 1
+        return is_one and self.choice.may_warp and 1 in self.choice.depths
 
     def _single_kernels(self, singles: SingleLayers) -> tuple[list[str], bool]:
         """Names of kernels that single layers are fitted with, and whether others are free, too."""
