@@ -24,10 +24,10 @@ from gpflow_dwp.linalg import (
     pseudo_target_posterior,
     regression_posterior,
     relative_jitter,
-    relative_precision,
     whiten,
 )
 from gpflow_dwp.linalg.factorisation import weighted_gram
+from gpflow_dwp.linalg.triangular import relative_precision
 
 Operation = Callable[..., tuple[tf.Tensor, ...]]
 

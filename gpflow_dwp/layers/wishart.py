@@ -15,7 +15,8 @@ from gpflow_dwp.distributions.kullback_leibler import wishart_log_normaliser
 from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, ScaleMixture, WishartPosterior
-from gpflow_dwp.linalg import cholesky, relative_precision
+from gpflow_dwp.linalg import cholesky
+from gpflow_dwp.linalg.triangular import relative_precision
 from gpflow_dwp.papers import DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory

@@ -13,7 +13,7 @@ from gpflow_dwp.linalg.factorisation import (
     relative_jitter,
 )
 from gpflow_dwp.linalg.posteriors import pseudo_target_posterior, regression_posterior
-from gpflow_dwp.linalg.triangular import relative_precision, whiten
+from gpflow_dwp.linalg.triangular import whiten
 
 __all__ = [
     "Factorised",
@@ -26,6 +26,5 @@ __all__ = [
     "pseudo_target_posterior",
     "regression_posterior",
     "relative_jitter",
-    "relative_precision",
     "whiten",
 ]
