@@ -87,6 +87,8 @@ def ours(X: np.ndarray, y: np.ndarray, T: np.ndarray, seed: int, **settings: Any
     distribution = emulator._raw_units().distribution(emulator._posterior(), T)
     scale, mean = emulator.output_standardiser_.scale, emulator.output_standardiser_.mean
     chosen = {"depth": len(emulator.model_.layers), "reason": emulator.reason_}
+    if distribution.warp is not None:  # of which draws are no normals
+        return (distribution.mean()[None], distribution.variance()[None]), chosen
     return (distribution.means * scale + mean, distribution.variances * scale**2), chosen
 
 

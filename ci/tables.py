@@ -374,6 +374,16 @@ def _growth() -> str:
     return f"{as_markdown(rows)}\n\n{_paragraph(told)}"
 
 
+def _growth_errors() -> str:
+    lines = map(json.loads, (KEPT / "growth/results.jsonl").read_text().splitlines())
+    errors = pd.DataFrame(lines).pivot_table("rmse", "num_runs", "function", sort=False)
+    rows = [
+        {"rows": f"{size:,}", **{name: f"{error:.2g}" for name, error in row.items()}}
+        for size, row in errors.sort_index().iterrows()
+    ]
+    return as_markdown(rows)
+
+
 @cache
 def _emulators(score: str = "crps_sd", file: str = "emulators") -> pd.DataFrame:
     """Means by function and method, over the seeds that all methods of a function were run for."""
@@ -428,6 +438,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "comparison, claim": _claim,
     "default model, functions": _functions,
     "default model, growth": _growth,
+    "growth, errors": _growth_errors,
     "emulators": partial(_emulators_table, "emulators", _EMULATORS),
     "emulators, counts": _emulators_counts,
     "emulators, levels": partial(_emulators_table, "levels", _OF_LEVELS),
