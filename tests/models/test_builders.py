@@ -115,7 +115,7 @@ def test_kernels_by_name_in_both_precisions(name: str) -> None:
     of K + jitter I, which is at most M / jitter: here 6e-8 * 5e3 = 3e-4 on any processor. With the
     default jitter of 1e-6 a kernel of nearly equal rows may lose three digits more.
     """
-    hidden = name.removeprefix("Separable").removeprefix("Additive")
+    hidden = name.removeprefix("Separable").removeprefix("Additive").removeprefix("Levels")
     # Others are the second of these.
     depth = 1 if f"Additive{name}" in KERNELS else 2
     # Noise is a function of a point's digits, of which float32 must hold all.
