@@ -111,7 +111,8 @@ def halve(
     """Train candidates in stages, keep the better ones of each, and return the last.
 
     :param single: Scores of the best single layer, of all rows: candidates that are on no way to
-        become better end before the last stage. None for no such rule.
+        become better end before the last stage, and so do all where that would make no difference.
+        None for no such rule.
     :param num_steps: Gradient steps of the last one, at most.
     :return: None where no candidate is left.
     """
@@ -139,6 +140,8 @@ def halve(
         ]
         if not racing:
             return None
+        if stage and not any(way is None or way.leads_on for _, way in racing):
+            break
     return max((training for training, _ in racing), key=lambda training: training.log_density)
 
 
@@ -149,12 +152,13 @@ class _Way:
     the most that a further one will.
 
     :ivar leads_past: Whether the candidate may gain enough in all steps to be kept.
+    :ivar leads_on: Whether further steps may gain as much as makes a difference.
     """
 
     def __init__(self, trainer: Trainer, single: RowScores, num_steps: int) -> None:
         self._trainer, self._single, self._num_steps = trainer, single, num_steps
         self._points: list[tuple[int, float]] = []
-        self.leads_past = True
+        self.leads_past = self.leads_on = True
 
     def follow(self, steps: int, scores: RowScores) -> None:
         """Take in scores after so many steps, unless the way has ended before."""
@@ -164,8 +168,9 @@ class _Way:
         if now <= before or not self.leads_past:
             return
         doublings = np.log(self._num_steps / now) / np.log(now / before)
-        reached = lead + max(lead - lead_before, 0.0) * doublings
-        self.leads_past = bool(reached > policy.LEAST_NATS * len(self._single.log_density))
+        further = max(lead - lead_before, 0.0) * doublings
+        least = policy.LEAST_NATS * len(self._single.log_density)
+        self.leads_past, self.leads_on = bool(lead + further > least), bool(further > least)
 
     def look(self, num_steps: int) -> Callback:
         """What ends the first stage half-way where the way leads nowhere.
