@@ -111,8 +111,8 @@ def halve(
     """Train candidates in stages, keep the better ones of each, and return the last.
 
     :param single: Scores of the best single layer, of all rows: candidates that are on no way to
-        become better end before the last stage, and so do all where that would make no difference.
-        None for no such rule.
+        become better end before the last stage, and so do all, of many rows, where that would make
+        no difference: jumps that few show may be found late. None for no such rule.
     :param num_steps: Gradient steps of the last one, at most.
     :return: None where no candidate is left.
     """
@@ -140,7 +140,7 @@ def halve(
         ]
         if not racing:
             return None
-        if stage and not any(way is None or way.leads_on for _, way in racing):
+        if stage and are_many and not any(way is None or way.leads_on for _, way in racing):
             break
     return max((training for training, _ in racing), key=lambda training: training.log_density)
 
