@@ -55,9 +55,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         or a "regression" on all rows.
     :param likelihood: "gaussian"; "noise_free" for the runs of a simulator, where a nugget is no
         larger than it must be (in a single layer at most 1e-4 of the variance), and one output may
-        be warped; "warped",
-        "student_t", "warped_student_t" or "heteroskedastic"; "auto" for the one that predicts best,
-        of those with noise. Labels have their own.
+        be warped; "warped", "student_t", "warped_student_t" or "heteroskedastic"; "auto" for the
+        one that predicts best, of those with noise. Labels have their own.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps and tries depth 3, too.
     :param width: Degrees of freedom of every Wishart layer.

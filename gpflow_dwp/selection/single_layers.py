@@ -227,10 +227,10 @@ class SingleLayers:
             return best
         joint = [start for start in plain if start.name not in _SUMS]
         tried = plain[:2] if best.name in _SUMS else joint  # what sums are behind of, all of them
-        kernels = {start.name: start for start in reversed(tried)}
+        kernels = [*{start.name: start for start in reversed(tried)}.values()]
         if self._noise is _NUGGET:
             kernels = self._bent(best, kernels)
-        warped = [self._refit(start, warped_noise(start, self.Y)) for start in kernels.values()]
+        warped = [self._refit(start, warped_noise(start, self.Y)) for start in kernels]
         for other in sorted(warped, key=lambda start: -start.evidence):
             if other.evidence > best.evidence and predicts(other, best, best):
                 is_kept = gains_unseen(self, other, best)
@@ -239,7 +239,7 @@ class SingleLayers:
                     break
         return best
 
-    def _bent(self, best: Start, kernels: dict[str, Start]) -> dict[str, Start]:
+    def _bent(self, best: Start, kernels: Sequence[Start]) -> list[Start]:
         """The kernel that a warp without noise goes with, by few rows; none if it does not pay."""
         few = self.order[: policy.ROWS_FOR_STARTS]
 
@@ -250,8 +250,8 @@ class SingleLayers:
             return fitted(start._replace(likelihood=warped_noise(start, self.Y)))
 
         if not bent(best).evidence > fitted(best).evidence + policy.SURE_NATS:
-            return {}
-        return {"": max(kernels.values(), key=lambda start: bent(start).evidence)}
+            return []
+        return [max(kernels, key=lambda start: bent(start).evidence)]
 
     def best_likelihood(self, plain: Sequence[Start]) -> Start:
         """Choose a warp, and tails, by evidence, if what they predict does not object.
