@@ -34,7 +34,8 @@ LikelihoodName = Literal[
 function of the observations that is learned ("warped"), with tails that are learned ("student_t"),
 both, or with a variance that is a function of the inputs."""
 
-_LEAST_NUGGET = 1e-8
+# What a nugget may be at least, and what that may be for a likelihood to be one without noise.
+_LEAST_NUGGET, _MOST_BOUND = 1e-10, 1e-8
 MOST_NUGGET = 1e-4
 """The most that may be called rounding where there is no noise, by the observations' variance."""
 
@@ -94,7 +95,7 @@ def name_of_likelihood(likelihood: Likelihood) -> str:
 def is_noise_free(likelihood: Likelihood) -> bool:
     """Whether a likelihood is the one of the name "noise_free", by how small its noise may be."""
     is_gaussian = type(likelihood) in (Gaussian, WarpedGaussian)
-    return is_gaussian and likelihood.variance_lower_bound <= _LEAST_NUGGET
+    return is_gaussian and likelihood.variance_lower_bound <= _MOST_BOUND
 
 
 def likelihood_of_labels(num_classes: int) -> Likelihood:

@@ -103,15 +103,22 @@ def _mean_diagonal(matrix: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
     "return.matrix: [batch..., M, M]",
     "return.tril: [batch..., M, M]",
 )
-def factorise(matrix: tf.Tensor, jitter: tf.Tensor | None, *, name: str = "matrix") -> Factorised:
+def factorise(
+    matrix: tf.Tensor,
+    jitter: tf.Tensor | None,
+    *,
+    name: str = "matrix",
+    max_attempts: int = _MAX_ATTEMPTS,
+) -> Factorised:
     """Factorise ``matrix + jitter I``.
 
-    Where that fails, the jitter of that matrix alone grows tenfold, up to 10⁵ times; what is added
+    Where that fails, the jitter of that matrix alone grows tenfold, again and again; what is added
     then is a constant for gradients.
 
     :param matrix: Symmetric positive (semi-)definite matrices, [..., M, M].
     :param jitter: What is added to the diagonal of each matrix, [...]; None for nothing.
     :param name: What the matrix is, for the error message.
+    :param max_attempts: How often the jitter may grow.
     :return: ``matrix + jitter I`` and its factor. In a compiled function a matrix whose
         factorisation failed with every jitter has NaN throughout its lower triangle.
     :raises CholeskyError: If, in eager mode, the factorisation fails with every jitter.
@@ -120,11 +127,11 @@ def factorise(matrix: tf.Tensor, jitter: tf.Tensor | None, *, name: str = "matri
         jitter = tf.zeros_like(matrix[..., 0, 0])
     else:
         matrix = _add_to_diagonal(matrix, jitter)
-    tril = _escalating_cholesky(tf.stop_gradient(matrix), tf.stop_gradient(jitter))
+    tril = _escalating_cholesky(tf.stop_gradient(matrix), tf.stop_gradient(jitter), max_attempts)
     if tf.executing_eagerly() and not bool(tf.reduce_all(tf.math.is_finite(tril))):
         raise CholeskyError(
             f"The Cholesky decomposition of {name} failed, even with a jitter of "
-            f"{_JITTER_GROWTH**_MAX_ATTEMPTS:g} times {float(tf.reduce_max(jitter)):.3g}. "
+            f"{_JITTER_GROWTH**max_attempts:g} times {float(tf.reduce_max(jitter)):.3g}. "
             "Check the data and the parameters for NaN, the kernel's lengthscales for extreme "
             "features, or lower the learning rate."
         )
@@ -178,14 +185,14 @@ def weighted_gram(rows: tf.Tensor, weights: tf.Tensor) -> tuple[tf.Tensor, Gradi
     return tf.matmul(rows * weights, rows, transpose_b=True), gradient
 
 
-def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
+def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor, max_attempts: int) -> tf.Tensor:
     """The factor of a matrix that has its jitter, or of one with more of it where that fails."""
     tril = tf.linalg.cholesky(matrix)
 
     def escalated() -> tf.Tensor:
         size = sizes(matrix)[-1]
         flat = tf.reshape(matrix, [-1, size, size])
-        escalate = _escalation(matrix.dtype)
+        escalate = _escalation(matrix.dtype, max_attempts)
         found = tf.reshape(escalate(flat, tf.reshape(jitter, [-1])), tf.shape(matrix))
         return tf.ensure_shape(found, matrix.shape)
 
@@ -198,21 +205,21 @@ def _succeeded(tril: tf.Tensor, axis: tuple[int, int] | None = (-2, -1)) -> tf.T
 
 
 @functools.cache
-def _escalation(dtype: tf.DType) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+def _escalation(dtype: tf.DType, max_attempts: int) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     """:func:`_escalate`, traced once for all shapes: every step has it, and hardly one calls it."""
     return tf.function(
-        _escalate,
+        functools.partial(_escalate, max_attempts=max_attempts),
         input_signature=[tf.TensorSpec([None] * 3, dtype), tf.TensorSpec([None], dtype)],
         autograph=False,
         experimental_attributes={"_noinline": True},
     )
 
 
-def _escalate(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
+def _escalate(matrix: tf.Tensor, jitter: tf.Tensor, *, max_attempts: int) -> tf.Tensor:
     """Factorise matrices, [B, M, M], with jitter, [B], that grows where the factorisation fails."""
 
     def not_done(attempt: tf.Tensor, _: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
-        return (attempt < _MAX_ATTEMPTS) & ~tf.reduce_all(_succeeded(tril))
+        return (attempt < max_attempts) & ~tf.reduce_all(_succeeded(tril))
 
     def grow(
         attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor

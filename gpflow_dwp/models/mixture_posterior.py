@@ -227,9 +227,10 @@ class MixturePosterior(abc.ABC):
         if not full_cov:
             deviations = tf.sqrt(variances) * noise
         else:
-            # The kernel's own variance is not at hand; the prior's is at least the posterior's.
+            # Rounding is of the prior's variance, which is not at hand, and may be far larger.
             jitter = relative_jitter(variances, np.sqrt(np.finfo(means.dtype.as_numpy_dtype).eps))
-            tril = cholesky(factorise(variances, jitter, name="the predictive covariance"))
+            name = "the predictive covariance"
+            tril = cholesky(factorise(variances, jitter, name=name, max_attempts=7))
             if variances.shape.rank == 3:
                 deviations = tf.matmul(tril, noise)
             else:

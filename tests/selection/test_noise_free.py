@@ -31,7 +31,7 @@ def fit(X: np.ndarray, y: np.ndarray) -> DeepWishartRegressor:
 
 
 def test_runs_are_met_and_deviations_are_those_of_an_exact_process() -> None:
-    """Catches a nugget that stays large, and variances that are lost to rounding."""
+    """Catches a nugget that stays large, variances lost to rounding, and draws that fail by it."""
     X, points = RNG.random((80, 2)), RNG.random((200, 2))
     y = smooth(X)
     emulator = fit(X, y)
@@ -49,7 +49,9 @@ def test_runs_are_met_and_deviations_are_those_of_an_exact_process() -> None:
     np.testing.assert_allclose(mean, scale * exact + y.mean(), atol=2e-4 * scale)
     np.testing.assert_allclose(deviation, scale * np.sqrt(variance + nugget), rtol=0.1)
     np.testing.assert_allclose(deviation**2 - without**2, scale**2 * nugget, rtol=1e-3)
-    assert name_of_likelihood(emulator.model_.likelihood) == "noise_free"
+    assert name_of_likelihood(emulator.model_.likelihood) == "noise_free" and nugget < 1e-8
+    drawn = emulator.sample_y(points, n_samples=2)
+    assert np.abs(drawn - mean[:, None]).max() < 6.0 * deviation.max()
 
 
 def test_a_finer_grid_is_no_worse_and_equal_runs_do_no_harm() -> None:
