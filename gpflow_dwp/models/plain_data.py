@@ -111,42 +111,40 @@ def to_config(value: Any, arrays: Arrays | None = None) -> Any:
             arguments[name] = to_config(part, arrays)
         except SavedModelError as error:
             raise SavedModelError(f"{type(value).__name__}.{name}: {error}") from error
-    return {"class": _class_name(type(value)), "arguments": arguments}
+    cls = type(value)
+    return {"class": _name(cls, f"custom.{cls.__qualname__}"), "arguments": arguments}
 
 
 def _put(array: npt.NDArray[Any], arrays: Arrays | None) -> Any:
+    """Return an array's numbers, or the name by which it is, or is now, one of the arrays."""
     if arrays is None or array.ndim == 0:
         return array.tolist()
-    for name, other in arrays.items():
+    for name, other in arrays.items():  # where parameters without a transform are already
         if other.dtype == array.dtype and np.array_equal(other, array):
-            return name  # parameters without a transform, and data, are there already
-    name = f"argument {len(arrays)}"
-    arrays[name] = array
+            return name
+    arrays[name := f"argument {len(arrays)}"] = array
     return name
 
 
 def _arguments(part: Any) -> dict[str, Any]:
     """What an object's constructor was given, as far as the object keeps it."""
     if isinstance(part, _OF_TFP):
-        skipped = ("name", "validate_args", "allow_nan_stats")
-        given = part.parameters.items()
+        given, skipped = part.parameters.items(), ("name", "validate_args", "allow_nan_stats")
         return {name: value for name, value in given if value is not None and name not in skipped}
     arguments, kept_as = {}, getattr(part, "kept_as", {})
     for name, each in inspect.signature(type(part)).parameters.items():
         if each.kind is each.VAR_KEYWORD and isinstance(part, Kernel):
             arguments["active_dims"] = part.active_dims
+        elif name == "distribution_class" and isinstance(part, HeteroskedasticTFPConditional):
+            zeros = tf.zeros([1, 2], default_float())
+            arguments[name] = type(part.conditional_distribution(zeros))
         elif name != "name" and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
             try:
                 arguments[name] = operator.attrgetter(kept_as.get(name, name))(part)
             except AttributeError:
                 if each.default is each.empty:
-                    raise SavedModelError(
-                        f"{type(part).__name__} does not keep its constructor's argument {name!r} "
-                        "as an attribute"
-                    ) from None
-    if isinstance(part, HeteroskedasticTFPConditional):
-        zeros = tf.zeros([1, 2], default_float())
-        arguments["distribution_class"] = type(part.conditional_distribution(zeros))
+                    forgets = f"{type(part).__name__} does not keep its constructor's argument"
+                    raise SavedModelError(f"{forgets} {name!r} as an attribute") from None
     return arguments
 
 
@@ -163,10 +161,10 @@ def from_config(
 
 class _Builder:
     def __init__(self, config: Any, custom_classes: Sequence[type], arrays: Arrays) -> None:
-        own = [cls for cls in set(custom_classes) if not _name(cls)]
-        names = [_class_name(cls) for cls in own]
-        known_once = [name if names.count(name) == 1 else "" for name in names]
-        self._own = dict(zip(known_once, own, strict=True))
+        self._named = dict(_known())
+        for cls in set(custom_classes):
+            name = _name(cls, f"custom.{cls.__qualname__}")
+            self._named[name] = cls if self._named.get(name, cls) is cls else None
         self._arrays = arrays
         self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in arrays.values())
         self._take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
@@ -183,17 +181,15 @@ class _Builder:
             array = self._arrays.get(found) if isinstance(found, str) else np.array(found)
             if array is None or array.dtype.kind not in "biuf":
                 raise SavedModelError(
-                    "An array that does not hold numbers, or is not in the archive."
+                    f"{found!r:.80} is no array of numbers, or not in the archive"
                 )
             self._take(array.size, "an array that is mentioned again and again")
             return array
         name = config.get("name", config.get("class"))
-        found = _known().get(str(name), self._own.get(str(name)))
+        found = self._named.get(str(name))
         if found is None or ("class" in config and isinstance(found, FunctionType)):
-            raise SavedModelError(
-                f"The name {name!r} is not known here, or that of several classes; pass a class of "
-                "yours in custom_classes."
-            )
+            several = "is not known here, or that of several classes"
+            raise SavedModelError(f"The name {name!r} {several}; pass yours in custom_classes.")
         return found if "name" in config else self._part(name, found, config["arguments"])
 
     def _part(self, name: str, cls: type, described: Mapping[str, Any]) -> Any:
@@ -204,7 +200,7 @@ class _Builder:
             # What classes had in an earlier version, at what they always do now.
             if key in known or (value and (key, value) != ("stick_the_landing", True))
         }
-        if name not in self._own:
+        if cls in _known().values():
             self._check(name, arguments)
         for key, value in arguments.items() if issubclass(cls, _OF_TFP) else ():
             if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
@@ -252,10 +248,6 @@ def _known() -> dict[str, Any]:
     return found
 
 
-def _name(value: Any) -> str:
-    """The full name by which a class or function is known; "" of others."""
-    return next((name for name, each in _known().items() if each is value), "")
-
-
-def _class_name(cls: type) -> str:
-    return _name(cls) or f"custom.{cls.__qualname__}"
+def _name(value: Any, of_others: str = "") -> str:
+    """The full name by which a class or function is known."""
+    return next((name for name, each in _known().items() if each is value), of_others)

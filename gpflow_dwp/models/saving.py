@@ -31,9 +31,9 @@ __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model", "wa
 _FILE, _DESCRIPTION = "model.zip", "model.json"
 _FORMAT = {"format": "gpflow_dwp.model", "format_version": 4}
 _UNKNOWN = "is not part of the model's configuration, or of the model as it would be built"
-_WAY_OUT = (
-    "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
-    "tf.train.Checkpoint, or save its predictions with tf.saved_model."
+_CANNOT_BE_SAVED = (
+    "The model cannot be saved: {}. Keep weights as gpflow.Parameter attributes of a class of your "
+    "own, write checkpoints with tf.train.Checkpoint, or save predictions with tf.saved_model."
 )
 
 
@@ -88,13 +88,13 @@ def model_to_bytes(model: VariationalModel) -> bytes:
             "model": to_config(model, arrays),
             "parameters": _described(parameters),
         }
-        classes = list({type(module) for module in model.submodules})
+        classes = [type(module) for module in model.submodules]
         again = parameter_dict(_built(description, arrays, classes))
         for path, value in parameters.items():
             if path not in again or not np.array_equal(value, again[path], equal_nan=True):
                 raise SavedModelError(f"{path} {_UNKNOWN}")
     except SavedModelError as error:
-        raise SavedModelError(f"The model cannot be saved: {error}. {_WAY_OUT}") from error
+        raise SavedModelError(_CANNOT_BE_SAVED.format(error)) from error
     return pack(_DESCRIPTION, description, arrays)
 
 
@@ -115,7 +115,7 @@ def warn_if_unsaved(model: VariationalModel) -> None:
     try:
         to_config(model, {})
     except SavedModelError as error:
-        warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
+        warnings.warn(_CANNOT_BE_SAVED.format(error), stacklevel=3)
 
 
 def _described(parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -140,24 +140,22 @@ def _built(
     """Build a model, and give its parameters what is described of them and their values."""
     dtype, present = description["dtype"], np.dtype(default_float()).name
     if dtype != present:
-        raise SavedModelError(
-            f"it is in {dtype}, but GPflow's default is {present}: call "
-            f"gpflow.config.set_default_float(np.{dtype})"
-        )
+        call = f"call gpflow.config.set_default_float(np.{dtype})"
+        raise SavedModelError(f"it is in {dtype}, but GPflow's default is {present}: {call}")
     model: VariationalModel = from_config(description["model"], custom_classes, arrays)
     check_instance(VariationalModel, model=model)
     parameters, described = parameter_dict(model), description["parameters"]
     for path in (described.keys() - parameters.keys()) | (parameters.keys() - arrays.keys()):
         raise SavedModelError(f"{path} {_UNKNOWN}")
-    for path, parameter in parameters.items():
+    for path, old in parameters.items():
         entry, array = described.get(path, {}), arrays[path]
-        if "same_as" in entry:
-            parameters[path] = parameters[entry["same_as"]]
-        elif "transform" in entry and to_config(parameter.transform) != entry["transform"]:
+        new = parameters[entry.get("same_as", path)]
+        if "transform" in entry and to_config(new.transform) != entry["transform"]:
             transform = from_config(entry["transform"])
             value = array if transform is None else transform.forward(array)
-            parameters[path] = Parameter(value, transform=transform)
-        if (new := parameters[path]) is not parameter:
+            new = Parameter(value, transform=transform)
+        if new is not old:
+            parameters[path] = new
             _replace(model, path, new)
         if isinstance(new, Parameter) and "same_as" not in entry:
             set_trainable(new, bool(entry.get("trainable", new.trainable)))
@@ -165,10 +163,8 @@ def _built(
             new.prior_on = entry.get("prior_on", "constrained")
         variable = _variable(new)
         if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
-            raise SavedModelError(
-                f"{path} is {array.dtype} {list(array.shape)}, but the model needs "
-                f"{variable.dtype.name} {list(variable.shape)}"
-            )
+            needed = f"{variable.dtype.name} {list(variable.shape)}"
+            raise SavedModelError(f"{path} must be {needed}, got {array.dtype} {list(array.shape)}")
         variable.assign(array)
     return model
 
