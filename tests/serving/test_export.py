@@ -18,17 +18,19 @@ from model_reference import randomise, tiny_model, toy_data
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
-from gpflow_dwp.models import build_deep_inverse_wishart_process, build_deep_wishart_process
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+)
 from gpflow_dwp.serving import export_model
 
 X, Y = toy_data(num_outputs=2)
 XNEW, YNEW = toy_data(7, num_outputs=2, seed=5)
-LABELS, NEW_LABELS = (np.digitize(part[:, :1], [-0.3, 0.3]) for part in (Y, YNEW))
+LABELS, NEW_LABELS = (np.digitize(part[:, :1], [-0.3, 0.3]) * 1.0 for part in (Y, YNEW))
 INPUTS = Standardiser(np.array([3.0, -40.0]), np.array([0.2, 7.0]))
 OUTPUTS = Standardiser(np.array([100.0, -5.0]), np.array([20.0, 0.3]))
 NUM_SAMPLES, SEED = 3, 2**40 + 7
-# The model whose exported methods are called without a number of draws and a seed, too.
-WITH_DEFAULTS = "warped regression"
 
 # Everything that is neither TensorFlow nor needed by it is hidden, as if it were not installed.
 CLIENT = """
@@ -53,10 +55,6 @@ for path in Path(sys.argv[1]).iterdir():
         signature = loaded.signatures[name](**data, **draws)
         for key, value in signature.items():
             results[f"{name}_{key}"] = value.numpy()
-        if path.name == sys.argv[2]:
-            function = getattr(loaded, name)(*data.values())
-            for key, value in function.items():
-                results[f"default_{name}_{key}"] = value.numpy()
     np.savez(path / "got.npz", **results)
 """
 
@@ -69,7 +67,7 @@ def network() -> Any:
 
 def warped() -> Any:
     settings = {"likelihood": "warped", "output": "regression"}
-    model = tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y), **settings)
+    model = tiny_model(2, build_deep_gaussian_process, data=(X, Y), **settings)
     model.likelihood.warp.skewness.assign([0.7, -0.4])
     model.likelihood.warp.tailweight.assign([0.6, 1.4])
     return model
@@ -85,18 +83,10 @@ MODELS: dict[str, Callable[[], Any]] = {
     "warped regression": warped,
     "network": network,
     "latent variables": latent_variable_deep_gp,
-    "softmax": lambda: tiny_model(1, data=(X, LABELS), likelihood=gpflow.likelihoods.Softmax(3)),
+    "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
 }
-# What is observed where observations have no units: this model is exported without any.
-OBSERVED = {"softmax": NEW_LABELS.astype(float)}
-RARE = "network", "latent variables"
-
-
-def raw_data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    observations = OBSERVED.get(name)
-    if observations is None:
-        observations = OUTPUTS.inverse_transform(YNEW)
-    return INPUTS.inverse_transform(XNEW), observations
+RARE = [*MODELS][1:]
+RAW_X, RAW_Y = INPUTS.inverse_transform(XNEW), OUTPUTS.inverse_transform(YNEW)
 
 
 @pytest.fixture(scope="module")
@@ -112,45 +102,31 @@ def client_results(
             make(),
             folder / name / "model",
             input_standardiser=INPUTS,
-            output_standardiser=None if name in OBSERVED else OUTPUTS,
-            num_samples=NUM_SAMPLES,
-            seed=SEED,
+            output_standardiser=OUTPUTS,
         )
-        raw_X, raw_Y = raw_data(name)
-        np.savez(
-            folder / name / "given.npz",
-            X=raw_X,
-            Y=raw_Y,
-            num_samples=np.int32(NUM_SAMPLES + 1),
-            seed=np.int64(-SEED),
-        )
-    subprocess.run([sys.executable, "-c", CLIENT, str(folder), WITH_DEFAULTS], check=True)
+        draws = {"num_samples": np.int32(NUM_SAMPLES + 1), "seed": np.int64(-SEED)}
+        np.savez(folder / name / "given.npz", X=RAW_X, Y=RAW_Y, **draws)
+    subprocess.run([sys.executable, "-c", CLIENT, str(folder)], check=True)
     return lambda name: np.load(folder / name / "got.npz")
 
 
-def expected(model: Any, name: str, num_samples: int, seed: int) -> dict[str, np.ndarray]:
+def expected(model: Any, name: str) -> dict[str, np.ndarray]:
     """What the model itself says, brought to raw units by NumPy."""
-    inputs = INPUTS.transform(raw_data(name)[0])
-    width = model.num_outputs
-    outputs = Standardiser(np.zeros(width), np.ones(width)) if name in OBSERVED else OUTPUTS
-    draws = {"num_samples": num_samples, "seed": seed}
+    inputs, draws = INPUTS.transform(RAW_X), {"num_samples": NUM_SAMPLES + 1, "seed": -SEED}
     results = {}
     for method in ("predict_f", "predict_y"):
         mean, variance = getattr(model, method)(inputs, **draws)
-        results[f"{method}_mean"] = outputs.inverse_transform(mean)
-        results[f"{method}_variance"] = np.square(outputs.scale) * variance
+        results[f"{method}_mean"] = OUTPUTS.inverse_transform(mean)
+        results[f"{method}_variance"] = np.square(OUTPUTS.scale) * variance
     samples = model.predict_f_samples(inputs, full_cov=True, **draws)
     if name == "warped regression":
-        moments = functions_by_quadrature(model, inputs, num_samples, seed)
+        moments = functions_by_quadrature(model, inputs, *draws.values())
         for moment, value in zip(("mean", "variance"), moments, strict=True):
             results[f"predict_f_{moment}"] = value
         samples = model.likelihood.warp.inverse(samples)
-    results["sample_samples"] = outputs.inverse_transform(samples)
-    observations = OBSERVED.get(name)
-    if observations is None:
-        observations = OUTPUTS.transform(raw_data(name)[1])
-    log_density = model.predict_log_density((inputs, observations), **draws)
-    results["log_density_log_density"] = log_density + outputs.log_density_offset
+    results["sample_samples"] = OUTPUTS.inverse_transform(samples)
+    log_density = model.predict_log_density((inputs, OUTPUTS.transform(RAW_Y)), **draws)
+    results["log_density_log_density"] = log_density + OUTPUTS.log_density_offset
     return results
 
 
@@ -174,24 +150,19 @@ def functions_by_quadrature(
 def test_a_client_without_this_package_gets_the_same(
     client_results: Callable[[str], Any], name: str
 ) -> None:
-    results, model = client_results(name), MODELS[name]()
-    draws = {"": (NUM_SAMPLES + 1, -SEED)}
-    if name == WITH_DEFAULTS:
-        draws["default_"] = (NUM_SAMPLES, SEED)
+    results = client_results(name)
 
     # Two quadratures, of a function that is straight from some point on.
     tolerance = 1e-3 if name == "warped regression" else 1e-10
 
-    assert len(results.files) == len(draws) * 6
-    for prefix, (num_samples, seed) in draws.items():
-        for key, value in expected(model, name, num_samples, seed).items():
-            result = results[f"{prefix}{key}"]
-            assert result.shape == value.shape, key
-            np.testing.assert_allclose(result, value, rtol=tolerance, atol=1e-10, err_msg=key)
+    assert len(results.files) == 6
+    for key, value in expected(MODELS[name](), name).items():
+        assert results[key].shape == value.shape, key
+        np.testing.assert_allclose(results[key], value, rtol=tolerance, atol=1e-10, err_msg=key)
 
 
 def small() -> Any:
-    model = tiny_model(1)
+    model = tiny_model(1, data=(X, LABELS), likelihood=gpflow.likelihoods.Softmax(3))
     model.num_prediction_samples = 4
     return model
 
@@ -202,7 +173,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "a" / "b"
     (folder.parent / ".b.partial" / "variables").mkdir(parents=True)  # of one that was killed
     model = small()
-    export_model(model, folder, assets={"columns.json": "[]"})
+    export_model(model, folder, seed=SEED, assets={"columns.json": "[]"})
     randomise(model, seed=9)
     return folder
 
@@ -213,11 +184,11 @@ def loaded(folder: Path) -> Any:
 
 
 def test_any_number_of_points_and_draws_and_one_result_for_a_seed(loaded: Any) -> None:
-    whole = loaded.predict_y(XNEW)["mean"].numpy()
+    whole = loaded.predict_f(XNEW)["mean"].numpy()
     for rows in (0, 1, 7):
-        np.testing.assert_allclose(loaded.predict_y(XNEW[:rows])["mean"], whole[:rows], rtol=1e-10)
+        np.testing.assert_allclose(loaded.predict_f(XNEW[:rows])["mean"], whole[:rows], rtol=1e-10)
     for num_samples in (1, 5):
-        assert loaded.sample(XNEW, num_samples)["samples"].shape == (num_samples, 7, 1)
+        assert loaded.sample(XNEW, num_samples)["samples"].shape == (num_samples, 7, 3)
     first, again, other = (loaded.sample(XNEW, 2, seed)["samples"] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0.01
@@ -234,17 +205,20 @@ def test_clients_mistakes_are_named(loaded: Any, arguments: dict[str, Any], mess
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         loaded.predict_y(**{"X": XNEW, "num_samples": 2, **arguments})
     with pytest.raises(tf.errors.InvalidArgumentError, match="X and Y must have as many rows"):
-        loaded.log_density(XNEW, YNEW[:3, :1])
+        loaded.log_density(XNEW, NEW_LABELS[:3])
 
 
 def test_later_training_does_not_change_what_was_exported(folder: Path, loaded: Any) -> None:
     """Catches a program of live variables, what is left beside it, and assets that are left out."""
     assert [path.name for path in folder.parent.iterdir()] == ["b"]
     assert (folder / "assets.extra" / "columns.json").read_text() == "[]"
-    mean, _ = small().predict_f(XNEW, seed=0)
-    np.testing.assert_allclose(loaded.predict_f(XNEW)["mean"], mean, rtol=1e-10)
-    # The model's number of draws is the default.
-    assert loaded.sample(XNEW)["samples"].shape == (4, 7, 1)
+    model = small()
+    # The model's number of draws is the default, and the seed is that of the export.
+    samples = model.predict_f_samples(XNEW, 4, full_cov=True, seed=SEED)
+    np.testing.assert_allclose(loaded.sample(XNEW)["samples"], samples, rtol=1e-10)
+    log_density = model.predict_log_density((XNEW, NEW_LABELS), seed=SEED)
+    found = loaded.log_density(XNEW, NEW_LABELS)["log_density"]
+    np.testing.assert_allclose(found, log_density, rtol=1e-10)
 
 
 class OfNet(gpflow.kernels.Kernel):
