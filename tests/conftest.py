@@ -23,6 +23,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from check_shapes import ShapeCheckingState, set_enable_check_shapes
+from tensorflow_probability.python.bijectors import bijector as bijectors
+from tensorflow_probability.python.internal import cache_util
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,6 +40,23 @@ gc.set_threshold(100_000, 20, 50)
 # TensorFlow asks of most arguments whether they follow a protocol, whose members Python 3.11 looks
 # up anew each time: a fifth of the time where nothing is compiled.
 typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)  # type: ignore[attr-defined]
+
+
+# TFP looks up each value of a parameter by a key whose nested parts it hashes: another third. As
+# good a key has a bijector's class for its hash, and does not flatten what is a single tensor.
+_refer, _key = cache_util.WeakStructRef.__init__, cache_util.hashable_structure
+
+
+def _refer_to(self: Any, struct: Any, subkey: Any = None, callback: Any = None) -> None:
+    if not isinstance(struct, tf.Tensor) or subkey[-1]:
+        return _refer(self, struct, subkey, callback)
+    self._struct, self._subkey = cache_util.HashableWeakRef(struct, self._cleanup), subkey
+    self._hash, self._callback, self._alive = hash((self._struct, *subkey[:-1])), callback, True
+
+
+bijectors.Bijector.__hash__ = lambda self: hash(type(self))
+cache_util.hashable_structure = lambda it: id(it) if isinstance(it, tf.Tensor) else _key(it)
+cache_util.WeakStructRef.__init__ = _refer_to
 
 hypothesis.settings.register_profile(
     "gpflow_dwp",

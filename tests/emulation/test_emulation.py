@@ -356,6 +356,7 @@ def test_failed_runs_are_left_out_counted_and_avoided() -> None:
         single_layer(X, np.full(60, np.nan))
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_deep_model_without_noise_learns_from_further_runs_and_looks_at_near_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
