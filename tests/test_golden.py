@@ -33,7 +33,14 @@ def test_every_group_has_been_recorded() -> None:
     assert list(STORED) == list(golden.GROUPS)
 
 
-@pytest.mark.parametrize("group", golden.GROUPS)
+RARER = "likelihoods", "outputs", "wishart, options"
+"""Variants of what other groups record, each with tests of its own."""
+
+
+@pytest.mark.parametrize(
+    "group",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in RARER)) for name in golden.GROUPS],
+)
 def test_numbers_are_those_recorded(group: str, request: pytest.FixtureRequest) -> None:
     """Catches a refactoring that changes a result: a draw, a bound, a gradient or a prediction."""
     if group == "estimators":  # which are trained in a few steps

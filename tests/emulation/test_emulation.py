@@ -411,6 +411,7 @@ def test_several_outputs_share_a_model() -> None:
         emulation.implausibility(fitted, x, [1.0, 2.0])
 
 
+@pytest.mark.slow
 def test_outputs_with_kernels_of_their_own_are_emulated_as_if_alone(tmp_path: Path) -> None:
     """Catches kernels, noises or posteriors of outputs that change places, in any prediction."""
     X = design(SQUARE, 25)

@@ -42,7 +42,7 @@ def parts(hidden: str, *, ignored: bool) -> tuple[list, gpflow.likelihoods.Gauss
     return [layer, output], gpflow.likelihoods.Gaussian(NOISE), Z
 
 
-@pytest.mark.parametrize("hidden", ["Wishart", "features"])
+@pytest.mark.parametrize("hidden", ["Wishart", pytest.param("features", marks=pytest.mark.slow)])
 def test_latent_variables_without_influence_change_nothing(hidden: str) -> None:
     """Catches copies of a row that see other draws than each other: with 8 the bound would grow."""
     layers, likelihood, points = parts(hidden, ignored=True)

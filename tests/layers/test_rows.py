@@ -155,7 +155,7 @@ def test_graphs_and_random_functions_predict_the_same() -> None:
     assert errors.max() < 5.0
 
 
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_functions_with_kernels_of_their_own(depth: int) -> None:
     """Catches neighbours that an output was not observed at, and noise of another output."""
     kernels = [gpflow.kernels.Matern52(lengthscales=scale) for scale in (0.7, 1.5)]

@@ -71,7 +71,7 @@ def parameter_gradient(layer: WishartLayer, value: Callable[[], tf.Tensor]) -> t
     return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0)
 
 
-@whitened_or_not
+@pytest.mark.parametrize("whiten", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_gradient_is_in_expectation_that_of_the_divergence(whiten: bool) -> None:
     """Catches a part of the gradient that sampling alone has, or lacks."""
     layer = model_reference.make_layer(3, 2, whiten=whiten)

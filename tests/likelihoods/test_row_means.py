@@ -86,7 +86,7 @@ def test_bounds_and_predictions_are_those_of_all_runs(depth: int) -> None:
     np.testing.assert_allclose(*moments, rtol=1e-8)
 
 
-@pytest.mark.parametrize("Y", [OUTPUTS, BOTH])
+@pytest.mark.parametrize("Y", [OUTPUTS, pytest.param(BOTH, marks=pytest.mark.slow)])
 def test_replicates_are_predicted_as_from_all_runs(
     Y: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:

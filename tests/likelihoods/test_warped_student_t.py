@@ -178,7 +178,7 @@ def test_models_draw_save_and_take_other_rows() -> None:
     same = model_from_bytes(model_to_bytes(model))
     np.testing.assert_array_equal(same.elbo(rows, seed=0), model.elbo(rows, seed=0))
     at = rows[0][:3]
-    samples = model.predict_y_samples(at, 40_000, seed=1).numpy()
+    samples = model.predict_y_samples(at, 10_000, seed=1).numpy()
     distribution = PredictiveDistribution.of(model.posterior(200, seed=0), at)
     below = (samples < distribution.quantile(0.95)).mean(axis=0)
     np.testing.assert_allclose(below, 0.95, atol=0.01)

@@ -107,7 +107,12 @@ def test_no_more_inducing_points_than_distinct_inputs(inducing: Any) -> None:
     assert np.isfinite(model.elbo((X2, Y2)))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+RARER = "AdditiveMatern32", "AdditiveMatern52"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in RARER)) for name in KERNELS]
+)
 def test_kernels_by_name_in_both_precisions(name: str) -> None:
     """Catches a kernel or a gradient of the wrong dtype, or one that loses digits.
 

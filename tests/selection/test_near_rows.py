@@ -88,7 +88,7 @@ def test_given_tails_and_weights_are_heeded_where_rows_are_many(
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_of_several_outputs_is_predicted_from_rows_near_it(
     depth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
