@@ -36,7 +36,9 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize(
+    "name", ["Wishart", pytest.param("inverse Wishart", marks=pytest.mark.slow)]
+)
 def test_gram_matrices_are_those_of_the_layer_and_of_its_kernel(name: str) -> None:
     """Against the layer alone, at inducing points and, drawn jointly with them, at others."""
     layer = LAYERS[name]()

@@ -66,6 +66,7 @@ KINDS = {
     ),
 }
 WISHART = KINDS["wishart"]
+RARER = "gaussian", "inverse_wishart"
 
 every_model = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -202,7 +203,9 @@ def test_training_loss_closure_can_be_minimised() -> None:
     assert -model.elbo(DATA, seed=0) < before - 10.0
 
 
-@every_model
+@pytest.mark.parametrize(
+    "kind", [WISHART, *(pytest.param(KINDS[name], marks=pytest.mark.slow) for name in RARER)]
+)
 def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
     """A rounding error that is small in one layer would be noise in the next.
 
