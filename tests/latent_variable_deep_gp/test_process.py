@@ -16,7 +16,7 @@ from gpflow_dwp.latent_variable_deep_gp import (
     LatentVariableProcess,
     NetworkEncoder,
 )
-from gpflow_dwp.layers import GlobalInducingGPLayer, GlobalInducingGramLayer, WishartLayer
+from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
 from gpflow_dwp.models import DeepKernelProcess, load_model, save_model
 
 RNG = np.random.default_rng(2)
@@ -29,23 +29,18 @@ def prior_encoder(num_rows: int = 4) -> GivenEncoder:
     return GivenEncoder(np.zeros((num_rows, 1)), np.ones((num_rows, 1)))
 
 
-def parts(hidden: str, *, ignored: bool) -> tuple[list, gpflow.likelihoods.Gaussian, np.ndarray]:
+def parts(*, ignored: bool) -> tuple[list, gpflow.likelihoods.Gaussian, np.ndarray]:
     """Layers of a process of two inputs, whose second may have no influence."""
     kernel = gpflow.kernels.SquaredExponential(active_dims=[0] if ignored else [0, 1])
-    layer = (
-        WishartLayer(kernel, 2, 5, seed=0)
-        if hidden == "Wishart"
-        else GlobalInducingGramLayer(kernel, 2, 5, seed=0)
-    )
+    layer = WishartLayer(kernel, 2, 5, seed=0)
     top = gpflow.kernels.SquaredExponential()
     output = GlobalInducingGPLayer(top, 1, pseudo_targets=Z[:, :1], precision=4.0)
     return [layer, output], gpflow.likelihoods.Gaussian(NOISE), Z
 
 
-@pytest.mark.parametrize("hidden", ["Wishart", pytest.param("features", marks=pytest.mark.slow)])
-def test_latent_variables_without_influence_change_nothing(hidden: str) -> None:
+def test_latent_variables_without_influence_change_nothing() -> None:
     """Catches copies of a row that see other draws than each other: with 8 the bound would grow."""
-    layers, likelihood, points = parts(hidden, ignored=True)
+    layers, likelihood, points = parts(ignored=True)
     plain = DeepKernelProcess(layers, likelihood, points, 4, 2_000)
     first = LatentVariableLayer(prior_encoder())
     model = LatentVariableProcess([first, *layers], likelihood, points, 4, 500)
@@ -88,7 +83,7 @@ def test_predictions_draw_latent_variables_from_their_prior() -> None:
 
 @pytest.mark.usefixtures("eager")
 def test_trained_model_is_saved(tmp_path: Path) -> None:
-    layers, likelihood, points = parts("Wishart", ignored=False)
+    layers, likelihood, points = parts(ignored=False)
     first = LatentVariableLayer(NetworkEncoder(2, seed=0))
     model = LatentVariableProcess([first, *layers], likelihood, points, 4)
     fit(model, (X, Y), 2, num_importance_samples=3, progress=False)
@@ -98,7 +93,7 @@ def test_trained_model_is_saved(tmp_path: Path) -> None:
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:
-    layers, likelihood, points = parts("Wishart", ignored=False)
+    layers, likelihood, points = parts(ignored=False)
     with pytest.raises(ValueError, match=r"layers\[0\] must be an instance of LatentVariableLayer"):
         LatentVariableProcess(layers, likelihood, points, 4)
     first = LatentVariableLayer(NetworkEncoder(2), doubly_reparameterised=True)

@@ -204,7 +204,9 @@ def test_training_loss_closure_can_be_minimised() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [WISHART, *(pytest.param(KINDS[name], marks=pytest.mark.slow) for name in RARER)]
+    "kind",
+    [WISHART, *(pytest.param(KINDS[name], marks=pytest.mark.slow) for name in RARER)],
+    ids=KINDS,
 )
 def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
     """A rounding error that is small in one layer would be noise in the next.

@@ -25,10 +25,9 @@ def observed(kind: str) -> tuple[np.ndarray, np.ndarray, Likelihood]:
     return X, (added + 0.1 * rng.standard_normal(added.shape) > 0.0).astype(float), Bernoulli()
 
 
-RARER = pytest.param("classes", marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("kind", ["labels", "counts", RARER, "joint labels"])
+@pytest.mark.parametrize(
+    "kind", ["labels", "counts", pytest.param("classes", marks=pytest.mark.slow), "joint labels"]
+)
 def test_a_sum_is_the_start_where_observations_speak_for_it(kind: str) -> None:
     """Catches sums that are never found, or where inputs act jointly, and another scale."""
     X, Y, likelihood = observed(kind)
