@@ -2,8 +2,7 @@
 
 Each function takes a fitted :class:`~gpflow_dwp.estimator.DeepWishartRegressor` or a
 :class:`~gpflow_dwp.estimator.ChainedEmulator`, or a trained model of ours, whose units are then raw
-ones. Runs without noise are fitted with ``likelihood="noise_free"``, and taken in one after the
-other by the estimator's ``tell``.
+ones.
 """
 
 from gpflow_dwp.emulation.design import suggest

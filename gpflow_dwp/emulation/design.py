@@ -68,11 +68,11 @@ def suggest(
     emulator = as_emulator(model)
     limits = emulator.columns.limits(bounds)
     if isinstance(candidates, int):
-        codes = sobol_points(limits, candidates, emulator.num_runs if seed is None else seed)
-        X = emulator.columns.expanded(codes)
+        seed = emulator.num_runs if seed is None else seed
+        X = emulator.columns.expanded(sobol_points(limits, candidates, seed))
     else:
         X = emulator.points("candidates", candidates)
-        codes = emulator.columns.codes(X)
+    codes = emulator.columns.codes(X)
     outside = ((limits[:, 0] > codes) | (limits[:, 1] < codes)).any(axis=1)
     if outside.any():
         raise ValueError(f"candidates must lie within bounds, got {X[outside][0].tolist()}.")

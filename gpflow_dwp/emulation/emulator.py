@@ -46,8 +46,7 @@ class Emulator:
     def num_outputs(self) -> int:
         """P, those of the model: constant ones are no part of it."""
         standardiser = getattr(self.estimator, "output_standardiser_", None)
-        num_outputs = self.posterior.num_outputs or 1
-        return num_outputs if standardiser is None else len(standardiser.mean)
+        return len(standardiser.mean) if standardiser else self.posterior.num_outputs or 1
 
     @property
     def columns(self) -> Columns:
@@ -113,9 +112,7 @@ def as_emulator(model: Any) -> Emulator:
     if not hasattr(model, "predict_failure"):
         name = type(model).__name__
         way = f": {_HINTS[name]}." if name in _HINTS else "."
-        raise ValueError(
-            f"model must be a DeepWishartRegressor or a model of ours, got {name}{way}"
-        )
+        raise ValueError(f"model must be a DeepWishartRegressor or of ours, got {name}{way}")
     if not (hasattr(model, "model_") or hasattr(model, "links")):
         raise ValueError("model must be fitted: call its fit(X, y).")
     of_one = getattr(model, "model_", None)

@@ -62,9 +62,8 @@ def leave_one_out(
     A single layer is a Gaussian process, for which this is exact. Runs of equal inputs that were
     joined are left out together, and so is their mean predicted. Under an estimator's
     heteroskedastic noise it is rough: the function's posterior loses the row, that of the noise
-    stays. A deeper model is one given each draw of its Gram matrices, and draws are mixed: see
-    :func:`gpflow_dwp.selection.leave_one_out`.
-    They are draws given all runs: with ``smoothed`` they are weighted as if run n were not there.
+    stays. A deeper model is one given each draw of its Gram matrices, and these are mixed, see
+    :func:`gpflow_dwp.selection.leave_one_out`: with ``smoothed`` as if they were not given run n.
 
     Of a chain runs are those of its last link: of linked emulators, this link's prediction given
     its inputs; of coarse and fine versions, that from all other fine runs and the draws of coarser
@@ -73,8 +72,7 @@ def leave_one_out(
     :param model: A fitted estimator, or a trained model whose output layer is a regression.
     :param smoothed: Whether draws are weighted, by Pareto-smoothed importance ratios.
     :param num_samples: Number of draws, S.
-    :raises ValueError: If the model cannot be used, or weights are wanted for a likelihood that is
-        a mixture by itself.
+    :raises ValueError: If the model cannot be used, or smoothed where a likelihood is a mixture.
     """
     emulator = as_emulator(model)
     target = getattr(emulator.estimator, "output_standardiser_", None)
@@ -95,15 +93,10 @@ def leave_one_out(
     distribution, k_hat = dataclasses.replace(found, target=target), None
     if smoothed:
         distribution, k_hat = distribution.without_own_row(observed)
-    mean, variance = distribution.mean(), distribution.variance()
-    return LeaveOneOutPredictions(
-        emulator.shaped(observed, are_outputs=True),
-        emulator.shaped(mean, are_outputs=True),
-        emulator.shaped(np.sqrt(variance)),
-        emulator.shaped(distribution.crps(observed)),
-        emulator.shaped(distribution.log_density(observed)),
-        k_hat,
-    )
+    outputs = (emulator.shaped(part, are_outputs=True) for part in (observed, distribution.mean()))
+    scores = distribution.crps(observed), distribution.log_density(observed)
+    others = map(emulator.shaped, (np.sqrt(distribution.variance()), *scores))
+    return LeaveOneOutPredictions._make([*outputs, *others, k_hat])
 
 
 def plot_leave_one_out(predictions: LeaveOneOutPredictions, output: int = 0) -> Figure:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.kernels import Kernel
+from scipy.special import softmax
 from scipy.stats import binned_statistic_2d
 
 from gpflow_dwp.base import Array
@@ -34,6 +35,12 @@ __all__ = [
 
 # Of a sampler by levels: what each keeps, and steps of slice sampling in between.
 _KEPT, _STEPS, _SHRINKAGES, _MOST_LEVELS = 0.25, 8, 12, 60
+# Draws of the prior for each chain, and how many of all have to count for each input.
+_PRIOR_DRAWS, _LEAST_COUNT = 256, 8
+
+
+Implausible = Callable[[Array], Array]
+State = tuple[Array, Array]
 
 
 class PlausibleInputs(NamedTuple):
@@ -77,10 +84,9 @@ def implausibility(
 
     with the emulator's mean and variance, the nugget included, and the largest one over outputs.
     Inputs with I above 3 are commonly ruled out, by Pukelsheim's rule for distributions with one
-    mode (Vernon, Goldstein and Bower, "Galaxy formation: a Bayesian uncertainty analysis", 2010);
-    in waves, with new runs among those that are left. With a covariance C it is one number for all
-    outputs, :math:`\sqrt{(z - \mu)^\top (\Sigma + C)^{-1} (z - \mu)}`, which is held against a
-    quantile of the χ distribution of as many degrees of freedom as outputs.
+    mode (Vernon, Goldstein and Bower, "Galaxy formation: a Bayesian uncertainty analysis", 2010).
+    With a covariance C it is :math:`\sqrt{(z - \mu)^\top (\Sigma + C)^{-1} (z - \mu)}` for all of
+    Q outputs, which is held against a quantile of the χ distribution of Q degrees of freedom.
 
     :param model: A fitted estimator, a chain or a trained model of Q outputs.
     :param x: Inputs, [N, D].
@@ -88,8 +94,7 @@ def implausibility(
     :param observation_std: Standard deviation of the observation's error, a number or [Q].
     :param discrepancy_std: That of the simulator's discrepancy, a number or [Q].
     :param covariance: C, of both errors between outputs, beside these deviations, [Q, Q].
-    :param rank: Which of the outputs' values: 2 for the second largest, which one output that is
-        emulated badly does not decide.
+    :param rank: Which of the outputs' values: 2 for the second largest, if one is emulated badly.
     :return: [N].
     :raises ValueError: If the model is not fitted, or the observation has another length.
     """
@@ -97,20 +102,19 @@ def implausibility(
     target = Target.of(as_emulator(model), *fixed)
     check_integers(rank=rank)
     errors, variance = target.errors_at(target.emulator.points("x", x))
+    most = errors.shape[1] if target.covariance is None else 1
+    if rank > most:
+        raise ValueError(f"rank must be at most {most}, the numbers that there are, got {rank}.")
     if target.covariance is not None:
-        if rank != 1:
-            raise ValueError(f"rank must be 1 with a covariance of all outputs, got {rank}.")
         joint = target.covariance + variance[:, :, None] * np.eye(variance.shape[1])
         solved = np.linalg.solve(joint, errors[:, :, None])[:, :, 0]
         return np.sqrt(np.sum(errors * solved, axis=1))
-    if rank > errors.shape[1]:
-        raise ValueError(f"rank must be at most {errors.shape[1]}, what is observed, got {rank}.")
     implausible = np.abs(errors) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     return np.asarray(np.sort(implausible, axis=1)[:, -rank])
 
 
 def sample_plausible(
-    implausible: Callable[[Array], Array],
+    implausible: Implausible,
     bounds: Sequence[Any] | Array,
     num_points: int = 500,
     *,
@@ -147,14 +151,14 @@ def sample_plausible(
         chosen = rng.choice(np.flatnonzero(kept), num_points)
         points, values = points[chosen], values[chosen]
         for _ in range(_STEPS):
-            points, values = _slice_step(implausible, points, values, level, limits, rng)
+            points, values = _slice_step(implausible, (points, values), level, limits, rng)
         if level == cutoff:
             return PlausibleInputs(points, share)
     return PlausibleInputs(points[:0], 0.0)
 
 
 def plot_implausibility(
-    implausible: Callable[[Array], Array],
+    implausible: Implausible,
     bounds: Sequence[Any] | Array,
     *,
     cutoff: float = 3.0,
@@ -165,8 +169,7 @@ def plot_implausibility(
 ) -> Figure:
     """Show what is left for each pair of inputs, whatever all others are.
 
-    Below the diagonal is the least implausibility of points in a cell, and above it their share
-    that is not ruled out, the optical depth.
+    Below the diagonal is the least implausibility in a cell, above it the share that is left.
 
     :param implausible: As for :func:`sample_plausible`.
     :param bounds: Lower and upper bound of each input, [D, 2], of at least two.
@@ -180,8 +183,8 @@ def plot_implausibility(
     points = sobol_points(limits, num_points, seed)
     values = implausible(points)
     size, names = len(limits), names or [f"x{each + 1}" for each in range(len(limits))]
-    pyplot = import_optional("matplotlib.figure", "cli")
-    figure = pyplot.Figure((2.2 * size + 1.5, 2.2 * size), layout="constrained")
+    shape, room = (2.2 * size + 1.5, 2.2 * size), import_optional("matplotlib.figure", "cli")
+    figure = room.Figure(shape, layout="constrained")
     panels = figure.subplots(size, size, squeeze=False)
     images: dict[bool, Any] = {}
     for row, column in np.ndindex(size, size):
@@ -197,7 +200,7 @@ def plot_implausibility(
         extent = (*limits[column], *limits[row])
         colours |= {"vmin": 0.0, "origin": "lower", "aspect": "auto"}
         images[below] = axes.imshow(shown, extent=extent, **colours)
-    for below, label in ((True, "minimum implausibility"), (False, "optical depth")):
+    for below, label in {True: "minimum implausibility", False: "optical depth"}.items():
         figure.colorbar(images[below], ax=panels, label=label)
     return figure
 
@@ -231,13 +234,12 @@ def input_posterior(
 
     :param model: As for :func:`implausibility`, like the observation and its errors; with settings
         of one output, and the observation is [N].
-    :param prior: A TFP distribution of the inputs that are to be found, in their order, of events
-        [D], or of fewer with settings; in raw units.
+    :param prior: A TFP distribution of the inputs to be found, in their order, of events [D].
     :param settings: Inputs of each observation, [N, D], NaN in the columns that are to be found.
     :param discrepancy: GPflow's kernel of the known columns, in raw units of these and of outputs.
     :param num_draws: Draws of each chain.
     :param num_burnin: Steps before these, in which the step size is adapted.
-    :param num_chains: Chains, which start at draws from the prior.
+    :param num_chains: Chains, which start at draws of the prior that the observation suggests.
     :param seed: Of all draws.
     :raises ValueError: If the model is not fitted, or observation or prior have another length.
     """
@@ -251,25 +253,21 @@ def input_posterior(
     size = target.num_unknown
     if list(prior.event_shape) != [size] or list(prior.batch_shape):
         raise ValueError(f"prior must be a distribution of events [{size}], got {prior!r}.")
+    bijector, starts = _coordinates(target, prior, num_chains, seed)
 
     def log_density(x: tf.Tensor) -> tf.Tensor:
-        return prior.log_prob(x) + target.log_density(x)
+        is_finite = tf.math.is_finite(x)
+        at = tf.where(is_finite, x, starts)
+        density = prior.log_prob(at) + target.log_density(at)
+        return tf.where(tf.reduce_all(is_finite, axis=-1), density, -np.inf)
 
     @tf.function(autograph=False)
     def sample() -> tf.Tensor:
-        first, rest = split_seed(as_seed(seed), 2)
-        kernel = tfp.mcmc.TransformedTransitionKernel(
-            tfp.mcmc.NoUTurnSampler(log_density, 0.1, max_tree_depth=6),
-            prior.experimental_default_event_space_bijector(),
-        )
-        return tfp.mcmc.sample_chain(
-            num_draws,
-            prior.sample(num_chains, seed=first),
-            kernel=tfp.mcmc.DualAveragingStepSizeAdaptation(kernel, int(0.8 * num_burnin)),
-            num_burnin_steps=num_burnin,
-            trace_fn=None,
-            seed=rest,
-        )
+        kernel = tfp.mcmc.NoUTurnSampler(log_density, 0.1, max_tree_depth=6)
+        kernel = tfp.mcmc.TransformedTransitionKernel(kernel, bijector)
+        kernel = tfp.mcmc.DualAveragingStepSizeAdaptation(kernel, int(0.8 * num_burnin))
+        given = {"num_burnin_steps": num_burnin, "trace_fn": None, "seed": as_seed(seed)}
+        return tfp.mcmc.sample_chain(num_draws, starts, kernel=kernel, **given)
 
     draws = sample()
     r_hat = tfp.mcmc.potential_scale_reduction(draws)
@@ -277,16 +275,33 @@ def input_posterior(
     return InputPosterior(np.swapaxes(draws.numpy(), 0, 1), r_hat.numpy(), sizes.numpy())
 
 
+def _coordinates(target: Target, prior: Any, num_chains: int, seed: int) -> tuple[Any, tf.Tensor]:
+    """Coordinates in which the posterior is about round, and where chains start, [num_chains, D].
+
+    They are of draws of the prior, weighted by a power of the likelihood under which many count.
+    """
+    draws = prior.sample(_PRIOR_DRAWS * num_chains, seed=split_seed(as_seed(seed), 2)[0])
+    likelihood = tf.function(target.log_density, autograph=False)
+    num_parts = 1 if target.settings is None else _PRIOR_DRAWS
+    logs = np.concatenate([likelihood(part) for part in tf.split(draws, num_parts)])
+    bijector = prior.experimental_default_event_space_bijector()
+    x = bijector.inverse(draws).numpy()
+    for power in 0.8 ** np.arange(200):
+        weights = softmax(power * np.nan_to_num(logs, nan=-np.inf))
+        if _LEAST_COUNT * x.shape[1] * np.sum(weights**2) <= 1.0:
+            break
+    root = np.linalg.cholesky(np.atleast_2d(np.cov(x.T, aweights=weights)))
+    chosen = np.random.default_rng(seed).choice(len(x), num_chains, p=weights)
+    steps = tfp.bijectors.Shift(weights @ x), tfp.bijectors.ScaleMatvecTriL(root)
+    return tfp.bijectors.Chain([bijector, *steps]), tf.gather(draws, chosen)
+
+
 def _slice_step(
-    implausible: Callable[[Array], Array],
-    points: Array,
-    values: Array,
-    level: float,
-    limits: Array,
-    rng: np.random.Generator,
-) -> tuple[Array, Array]:
+    implausible: Implausible, state: State, level: float, limits: Array, rng: np.random.Generator
+) -> State:
     """Move each point along a line, uniformly among what is no worse than a level there."""
-    points, values, count = points.copy(), values.copy(), len(points)
+    points, values = (part.copy() for part in state)
+    count = len(points)
     one, other = rng.integers(0, count, (2, count))
     spread = 0.1 * points.std(axis=0) * rng.standard_normal(points.shape)
     direction = 2.0 * (points[one] - points[other] + spread)

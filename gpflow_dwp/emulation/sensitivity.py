@@ -13,7 +13,6 @@ from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, sobol_points
-from gpflow_dwp.evaluation.mixture import mixture_quantile
 from gpflow_dwp.evaluation.variance_shares import VarianceShares, variance_shares
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
@@ -67,8 +66,7 @@ def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
 
     :param model: A fitted estimator or a trained model.
     :param x: Inputs, [N, D].
-    :return: Slopes of the mean and of the standard deviation, [N, D, Q] each, or [N, D] as the
-        runs; NaN by categories.
+    :return: Slopes of both, [N, D, Q] each, or [N, D] as the runs; NaN by categories.
     :raises ValueError: If the model is not fitted, or ``x`` are no inputs of it.
     """
     emulator = as_emulator(model)
@@ -100,8 +98,8 @@ def sobol_indices(
     (multi-fidelity) computer codes", 2014), each on one of eight randomisations of the points, so
     that they hold what the emulator and the integration are uncertain of.
 
-    Where failures are modelled, f is drawn towards its average over the successful runs by the
-    probability p that a run fails, E f + (1 - p) (f - E f): where runs fail nothing has an effect.
+    Where failures are modelled, it is of E f + (1 - p) (f - E f), with the average over successful
+    runs and the probability p that a run fails: where runs fail nothing has an effect.
 
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2].
@@ -153,8 +151,8 @@ def main_effects(
     """Average the output over all inputs but one, as a function of that one.
 
     Inputs are uniform, and where failures are modelled weighted by the probability of success.
-    Intervals of a Gaussian process, or of one for each draw of its kernel, are exact, for these
-    points; all others are of function draws.
+    Intervals of a Gaussian process are in closed form for these points, with the variance between
+    draws of its kernel; all others are of function draws.
 
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2].
@@ -182,8 +180,10 @@ def main_effects(
     mean = average(emulator.moments(flat)[0][None])[0]
     is_normal = type(emulator.posterior.likelihood) in (Gaussian, RowMeansGaussian)
     if is_normal and not (getattr(emulator.posterior, "hidden", True) or _num_near(emulator.model)):
-        moments = _averages(emulator, flat.reshape(-1, num_points, flat.shape[1]), weights)
-        interval = mixture_quantile(np.array(_TAILS), *moments).reshape(2, *mean.shape)
+        of_each = _deviations(emulator, flat.reshape(-1, num_points, flat.shape[1]), weights)
+        interval = mean + np.multiply.outer(
+            scipy.stats.norm.ppf(_TAILS), of_each.reshape(mean.shape)
+        )
     else:
         (draws,) = _function_draws(emulator, num_functions, seed, num_groups=1)
         interval = np.quantile(average(draws(flat)), _TAILS, axis=0)
@@ -201,23 +201,13 @@ def _num_near(model: Any) -> int:
     return int(getattr(model.output_layer, "num_neighbours", 0))
 
 
-def _averages(emulator: Emulator, X: Array, weights: Array) -> list[Array]:
-    """Mean and variance of averages of a Gaussian process under each draw, [S, A Q] each.
-
-    :param X: Points of each average, [A, N, E].
-    :param weights: Of the points, which sum to one, A N in all.
-    """
-    moments = []
+def _deviations(emulator: Emulator, X: Array, weights: Array) -> Array:
+    """Deviations of averages of Gaussian processes, [A, Q], of points [A, N, E] with weights."""
+    found = []
     for x, w in zip(X, weights.reshape(X.shape[:2]), strict=True):
-        at = tf.constant(emulator.units.to_model(x))
-        mean, covariance = (e.numpy() for e in emulator.posterior._propagate(at, full_cov=True))
-        variance = (covariance @ w @ w).reshape(len(mean), -1)  # of one kernel, or of each output
-        moments.append(np.broadcast_arrays(w @ mean, variance))
-    ends = np.outer([0.0, 1.0], np.ones(emulator.num_outputs))
-    scale = np.ptp(emulator.units.to_raw(ends), axis=0)
-    means, variances = np.moveaxis(np.array(moments), 0, 2)  # [S, A, Q] each
-    raw = emulator.units.to_raw(means), np.maximum(variances, np.finfo(float).tiny) * scale**2
-    return [part.reshape(len(part), -1) for part in raw]
+        covariance = emulator.units.joint_moments(emulator.posterior, x)[1]
+        found.append(np.sqrt(np.maximum(covariance @ w @ w, 0.0)))
+    return np.array(found)
 
 
 def _function_draws(

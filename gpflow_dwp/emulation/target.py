@@ -82,8 +82,8 @@ class Target(NamedTuple):
     def errors_at(self, x: Array) -> tuple[Array, Array]:
         """Observation less mean, and variance without the covariance, [N, P] each."""
         mean, variance = (np.asarray(part) for part in self.emulator.moments(x))
-        mean = self.emulator.shaped(mean, are_outputs=True).reshape(len(x), -1)
-        variance = self.emulator.shaped(variance).reshape(len(x), -1)
+        parts = self.emulator.shaped(mean, are_outputs=True), self.emulator.shaped(variance)
+        mean, variance = (part.reshape(len(x), -1) for part in parts)
         return self.z - mean[:, self.observed], variance[:, self.observed] + self.fixed
 
     def log_density(self, x: tf.Tensor) -> tf.Tensor:

@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal, qmc
 
 from gpflow_dwp import emulation
 from gpflow_dwp.emulation.emulator import as_emulator
+from gpflow_dwp.emulation.matching import _coordinates
 from gpflow_dwp.emulation.target import Target
 from gpflow_dwp.estimator import DeepWishartRegressor
 
@@ -85,7 +86,7 @@ def test_outputs_that_were_not_observed_or_that_covary(linear: DeepWishartRegres
         emulation.implausibility(linear, x, z, covariance=np.eye(2))
     with pytest.raises(ValueError, match="positive semi-definite"):
         emulation.implausibility(linear, x, z, covariance=np.ones((3, 3)) - np.eye(3))
-    with pytest.raises(ValueError, match="rank must be 1 with a covariance"):
+    with pytest.raises(ValueError, match="rank must be at most 1"):
         emulation.implausibility(linear, x, z, covariance=np.eye(3), rank=2)
     with pytest.raises(ValueError, match="3 finite numbers, or NaN"):
         emulation.implausibility(linear, x, [np.inf, 1.0, 1.0])
@@ -120,6 +121,17 @@ def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.25 * covariance.max())
     with pytest.raises(ValueError, match=r"events \[2\]"):
         emulation.input_posterior(linear, z, tfd.Normal(0.0, 1.0))
+
+
+def test_chains_start_where_the_observation_leads(linear: DeepWishartRegressor) -> None:
+    """Catches chains that begin all over the prior, and coordinates that are as wide as it."""
+    prior = tfd.MultivariateNormalDiag(np.zeros(2), np.full(2, 0.5))
+    target = Target.of(as_emulator(linear), [2.0, 1.5, np.nan], 0.01, 0.0, None)
+    bijector, starts = _coordinates(target, prior, 8, seed=0)
+    meets_both = np.linalg.solve(MATRIX[:2], np.array([1.0, 0.5]))
+    assert np.linalg.norm(starts - meets_both, axis=1).max() < 0.5
+    axes = bijector.forward(np.eye(2)) - bijector.forward(np.zeros([1, 2]))
+    assert 0.01 < np.linalg.svd(axes, compute_uv=False).max() < 0.2
 
 
 def test_a_discrepancy_is_a_process_of_the_settings() -> None:
