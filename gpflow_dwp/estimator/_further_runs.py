@@ -25,7 +25,7 @@ from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_pr
 from gpflow_dwp.models.named_kernels import kernel_name
 from gpflow_dwp.selection import leave_one_out, policy, select_model
 from gpflow_dwp.selection.choice import OF_MODELS, Choice
-from gpflow_dwp.selection.conditioning import condition
+from gpflow_dwp.selection.conditioning import condition, with_rows
 from gpflow_dwp.selection.deepening import start_at_smaller
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.observations import recorded_steps, weights_of_evidence
@@ -94,25 +94,12 @@ def _outgrown(unit: Standardiser, values: Array, weights: Array | None) -> bool:
 
 def _with_rows(old: DeepWishartProcess, data: TrainingData) -> DeepWishartProcess:
     """A copy that conditions on these rows, of which the first are its own; all else stays."""
-    new, (X, Y, *weights) = copy.deepcopy(old), [np.asarray(part) for part in data]
-    layer = new.output_layer
-    precisions = layer.precisions
-    if precisions is not None:
-        known = precisions.numpy()
-        precisions = np.concatenate([known, np.ones(len(X) - len(known))])
-    output = RegressionGPLayer(
-        layer.kernel,
-        layer.num_inducing,
-        X,
-        Y,
-        weights=weights[0] if weights else None,
-        precisions=precisions,
-        jitter=layer.jitter,
-        mean_function=layer.mean_function,
-        num_neighbours=layer.num_neighbours,
-    )
-    output.noise_variance = layer.noise_variance
-    new.layers, new.num_data = [*new.hidden_layers, output], len(X)
+    layer, precisions = old.output_layer, None
+    if layer.precisions is not None:
+        known = layer.precisions.numpy()
+        precisions = np.append(known, np.ones(np.shape(data[0])[0] - len(known)))
+    new = with_rows(old, data, layer.num_neighbours, precisions=precisions)
+    new.output_layer.noise_variance = copy.deepcopy(layer.noise_variance)
     return new
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from gpflow.kernels import SeparateIndependent
 
-from gpflow_dwp.base import Array
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.layers import RegressionGPLayer
@@ -21,8 +21,9 @@ from gpflow_dwp.selection.calibration import SCALED, scale_kernel, square_of_sca
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.scores import RowScores, is_ahead, no_worse
 from gpflow_dwp.selection.trainer import Trainer
+from gpflow_dwp.validation import as_weighted
 
-__all__ = ["Conditioned", "condition"]
+__all__ = ["Conditioned", "condition", "with_rows"]
 
 # For scores, and for predictions at least half as many.
 _DRAWS = 20
@@ -63,7 +64,7 @@ def condition(
     :param num_neighbours: How many rows are near, m.
     :param rows: Which are left out; None for all.
     """
-    model = _with_rows(trainer, model, num_neighbours)
+    model = _of_all(trainer, model, num_neighbours)
     likelihood, has_noise = model.likelihood, not is_noise_free(model.likelihood)
     learned = np.asarray(tf.convert_to_tensor(likelihood.variance))
     floor = 2.0 * likelihood.variance_lower_bound
@@ -107,30 +108,42 @@ def condition(
     return Conditioned(model, scores, elbo, SCALED * is_scaled)
 
 
-def _with_rows(
-    trainer: Trainer, model: DeepWishartProcess, num_neighbours: int
-) -> DeepWishartProcess:
+def _of_all(trainer: Trainer, model: DeepWishartProcess, num_neighbours: int) -> DeepWishartProcess:
     """A copy with all rows; of several outputs each has a kernel and noise of its own."""
-    model = copy.deepcopy(model)
-    layer, num_outputs = model.output_layer, trainer.Y.shape[1]
+    layer, num_outputs, changes = model.output_layer, trainer.Y.shape[1], {}
     learned = np.asarray(tf.convert_to_tensor(model.likelihood.variance))
-    kernel, noise = layer.kernel, np.broadcast_to(learned, [num_outputs])
+    noise = learned.item() if num_outputs == 1 else np.broadcast_to(learned, [num_outputs])
     if num_outputs > 1 and len(layer.kernels) == 1:
-        kernel = SeparateIndependent([copy.deepcopy(kernel) for _ in noise])
-    output = RegressionGPLayer(
-        kernel,
-        layer.num_inducing,
-        trainer.X,
-        trainer.Y,
-        noise_variance=noise if num_outputs > 1 else noise.item(),
-        weights=trainer.weights,
-        jitter=getattr(layer, "jitter", None),
-        num_neighbours=num_neighbours,
-    )
-    model.layers, model.num_data = [*model.hidden_layers, output], len(trainer.X)
-    entries = model.num_data * output.num_inducing * num_outputs
+        copies = [copy.deepcopy(layer.kernel) for _ in range(num_outputs)]
+        changes["kernel"] = SeparateIndependent(copies)
+    model = with_rows(model, trainer.rows(), num_neighbours, noise_variance=noise, **changes)
+    entries = model.num_data * layer.num_inducing * num_outputs
     most = max(_DRAWS // 2, int(_MOST_ENTRIES / entries))
     model.num_prediction_samples = min(model.num_prediction_samples, most)
+    return model
+
+
+def with_rows(
+    model: DeepWishartProcess, data: TrainingData, num_neighbours: int, **changes: Any
+) -> DeepWishartProcess:
+    """A copy that is a regression on other rows.
+
+    :param num_neighbours: How many of these are near.
+    :param changes: Arguments of its output layer that are not those of the one that is there.
+    """
+    model, (X, Y, weights) = copy.deepcopy(model), as_weighted(data)
+    layer = model.output_layer
+    kept = {"kernel": layer.kernel, "mean_function": layer.mean_function}
+    output = RegressionGPLayer(
+        num_inducing=layer.num_inducing,
+        inputs=X,
+        targets=Y,
+        weights=weights,
+        jitter=getattr(layer, "jitter", None),
+        num_neighbours=num_neighbours,
+        **(kept | changes),
+    )
+    model.layers, model.num_data = [*model.hidden_layers, output], len(X)
     return model
 
 
