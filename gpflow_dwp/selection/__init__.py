@@ -6,11 +6,4 @@ from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.observations import recorded_steps
 from gpflow_dwp.selection.select_model import select_model
 
-__all__ = [
-    "Candidate",
-    "Choice",
-    "Selection",
-    "leave_one_out",
-    "recorded_steps",
-    "select_model",
-]
+__all__ = ["Candidate", "Choice", "Selection", "leave_one_out", "recorded_steps", "select_model"]

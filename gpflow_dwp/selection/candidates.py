@@ -53,11 +53,9 @@ class Candidate:
     @property
     def kernels(self) -> tuple[str, ...]:
         """Names of the layers' kernels, bottom first; none where no kernel is given."""
-        return (
-            (self.kernel,) * self.depth
-            if isinstance(self.kernel, str)
-            else tuple(self.kernel or ())
-        )
+        if isinstance(self.kernel, str):
+            return (self.kernel,) * self.depth
+        return tuple(self.kernel or ())
 
 
 SINGLE = Candidate(depth=1)

@@ -92,15 +92,7 @@ def compare(
     verdict: Verdict = "no better"
     if gain.mean() > 0.0:
         verdict = "better" if is_better(scores, reference) else "not clearly better"
-    return Comparison(
-        what,
-        than,
-        scores.mean,
-        reference.mean,
-        float(gain.mean()),
-        error,
-        0.0 if scores.k_hat is None else float(np.mean(scores.k_hat > MOST_K)),
-        verdict,
-        verdict == "better" and may_be_kept,
-        num_rows,
-    )
+    rough = 0.0 if scores.k_hat is None else float(np.mean(scores.k_hat > MOST_K))
+    is_kept, means = verdict == "better" and may_be_kept, (scores.mean, reference.mean)
+    numbers = float(gain.mean()), error, rough
+    return Comparison(what, than, *means, *numbers, verdict, is_kept, num_rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import chi2
 
 from gpflow_dwp.base import Array
@@ -84,20 +83,14 @@ class RowScores(NamedTuple):
         """
         weighted, k_hat = distribution.without_own_row(Y)
         flat, smooth = (cls.of(each, Y, steps) for each in (distribution, weighted))
-        return flat.where(k_hat > MOST_K, smooth)._replace(k_hat=k_hat)
+        pairs = zip(flat[:2], smooth[:2], strict=True)
+        log_density, crps = (np.where(k_hat > MOST_K, *pair) for pair in pairs)
+        return cls(log_density, crps, flat.is_sane and smooth.is_sane, k_hat=k_hat)
 
     @classmethod
     def none(cls, num_rows: int) -> RowScores:
         """Those of a model that has not been trained."""
         return cls(np.full(num_rows, -np.inf), np.full(num_rows, np.inf))
-
-    def where(self, is_kept: npt.NDArray[np.bool_], other: RowScores) -> RowScores:
-        """Take those of some rows, [N], and the others' of all other rows."""
-        return RowScores(
-            np.where(is_kept, self.log_density, other.log_density),
-            np.where(is_kept, self.crps, other.crps),
-            self.is_sane and other.is_sane,
-        )
 
     @property
     def mean(self) -> LeaveOneOut:
