@@ -23,7 +23,7 @@ from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import Callback, TrainingHistory, TrainingProgress
 from gpflow_dwp.training.early_stopping import LOOKS
 
-__all__ = ["Training", "deep_candidates", "halve", "training_of"]
+__all__ = ["Training", "begin_deep", "halve"]
 
 _DEEP_KERNELS = ("SquaredExponential", "Matern52")
 _ONE_STAGE = ((1.0, None),)
@@ -37,7 +37,7 @@ class Training:
     :param candidate: What it is.
     :param start: The single layer that it starts from.
     :param model: The model, at the best values that were met.
-    :param scores: Leave-one-out scores of its rows.
+    :param scores: Leave-one-out scores of its rows, once there are some.
     :param histories: Of its training, one for each stage.
     :param seconds: That it took.
     """
@@ -45,7 +45,7 @@ class Training:
     candidate: Candidate
     start: Start
     model: DeepWishartProcess
-    scores: RowScores
+    scores: RowScores = dataclasses.field(default_factory=lambda: RowScores.none(1))
     histories: list[TrainingHistory] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
 
@@ -63,28 +63,26 @@ class Training:
         return first
 
 
-def training_of(trainer: Trainer, candidate: Candidate, plain: Sequence[Start]) -> Training:
-    """Begin to train a candidate, from the single layer that has its kernel, or the best one.
+def begin_deep(trainer: Trainer, plain: Sequence[Start], *, is_asked_for: bool) -> list[Training]:
+    """Begin to train deep candidates, from the single layers of their kernels, or the best one.
 
     :param plain: Fitted single layers, best first.
+    :param is_asked_for: Whether nothing else is tried: then one kernel gets a single ν.
     """
-    names = candidate.kernels[:1] or [plain[0].name]
-    start = next(start for start in plain if start.name in names)
-    nothing = RowScores.none(len(trainer.X))
-    return Training(candidate, start, trainer.build(start, candidate), nothing)
+    trainings = []
+    for candidate in _candidates(trainer, plain, is_asked_for):
+        names = candidate.kernels[:1] or [plain[0].name]
+        start = next(start for start in plain if start.name in names)
+        trainings.append(Training(candidate, start, trainer.build(start, candidate)))
+    return trainings
 
 
-def deep_candidates(
-    trainer: Trainer, plain: Sequence[Start], depth: int, *, is_asked_for: bool
-) -> list[Candidate]:
-    """What is tried of a depth where no list of candidates is given.
-
-    :param plain: Fitted single layers, best first.
-    :param is_asked_for: Whether there is nothing to choose, so that a single ν is taken.
-    """
-    num_data, num_inputs = trainer.X.shape
-    chosen = plain
-    if len({start.name for start in plain}) > 1:
+def _candidates(trainer: Trainer, plain: Sequence[Start], is_asked_for: bool) -> list[Candidate]:
+    choice, (num_data, num_inputs), chosen = trainer.choice, trainer.X.shape, plain
+    if choice.candidates is not None:
+        return [each for each in choice.candidates if each.depth > 1]
+    are_several = len({start.name for start in plain}) > 1
+    if are_several:
         best = plain[0]
         base = best.name.removeprefix("Additive").removeprefix("Levels")
         chosen = [start for start in chosen if start.name in _DEEP_KERNELS]
@@ -93,13 +91,13 @@ def deep_candidates(
         chosen = chosen or [best]
         if num_data > policy.FEW_ROWS:
             chosen = chosen[:1]
-    widths: list[int | None] = [trainer.choice.width]
+    widths: list[int | None] = [choice.width]
     if widths == [None] and num_inputs >= policy.ROOM:
         widths = [policy.ROOM]
-    elif widths == [None] and not is_asked_for:
+    elif widths == [None] and (are_several or not is_asked_for):
         widths = [None, policy.ROOM]
     return [
-        Candidate(depth=depth, kernel=name, width=width)
+        Candidate(depth=max(2, choice.depths[0]), kernel=name, width=width)
         for name in dict.fromkeys(start.name for start in chosen)
         for width in widths
     ]
@@ -119,8 +117,7 @@ def halve(
     only_one, taken = single is None and len(trainings) == 1, 0
     are_many = len(trainer.X) > policy.ROWS_FOR_STARTS
     stages = _ONE_STAGE if only_one else policy.STAGES
-    ways = [None if single is None else _Way(trainer, single, num_steps) for _ in trainings]
-    racing = list(zip(trainings, ways, strict=True))
+    racing = [(training, _Way(trainer, single, num_steps)) for training in trainings]
     for stage, (share, most) in enumerate(stages):
         if not (stage == 1 and len(trainer.X) <= policy.FEW_ROWS):
             racing = sorted(racing, key=lambda pair: -pair[0].log_density)[:most]
@@ -128,25 +125,24 @@ def halve(
         taken += size
         for training, way in racing:
             annealing = 0.0 if stage else policy.ANNEALING_OF_ONE if only_one else None
-            looks = [way.look(size)] if way is not None and not stage and are_many else []
+            looks = [way.look(size)] if single is not None and not stage and are_many else []
             _train(trainer, training, size, looks, annealing)
-            if way is not None:
-                way.follow(taken, training.scores)
+            way.follow(taken, training.scores)
         is_last = stage == len(stages) - 1
         racing = [
             (training, way)
             for training, way in racing
-            if np.isfinite(training.log_density) and (is_last or way is None or way.leads_past)
+            if np.isfinite(training.log_density) and (is_last or way.leads_past)
         ]
         if not racing:
             return None
-        if stage and are_many and not any(way is None or way.leads_on for _, way in racing):
+        if stage and are_many and not any(way.leads_on for _, way in racing):
             break
     return max((training for training, _ in racing), key=lambda training: training.log_density)
 
 
 class _Way:
-    """How far a candidate is ahead of a single layer, step by step, and where that leads.
+    """How far a candidate is ahead of a single layer, if any, and where that leads.
 
     Curves of learning are concave over the logarithm of steps: what the last doubling has gained is
     the most that a further one will.
@@ -155,13 +151,15 @@ class _Way:
     :ivar leads_on: Whether further steps may gain as much as makes a difference.
     """
 
-    def __init__(self, trainer: Trainer, single: RowScores, num_steps: int) -> None:
+    def __init__(self, trainer: Trainer, single: RowScores | None, num_steps: int) -> None:
         self._trainer, self._single, self._num_steps = trainer, single, num_steps
         self._points: list[tuple[int, float]] = []
         self.leads_past = self.leads_on = True
 
     def follow(self, steps: int, scores: RowScores) -> None:
         """Take in scores after so many steps, unless the way has ended before."""
+        if self._single is None:
+            return
         gain = float(np.sum(scores.log_density - self._single.log_density))
         self._points.append((steps, gain))
         (before, lead_before), (now, lead) = [*self._points[:1], *self._points][-2:]

@@ -11,8 +11,10 @@ from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import name_of_likelihood
 from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection, Trial
 from gpflow_dwp.selection.comparison import Comparison
+from gpflow_dwp.selection.conditioning import condition
 from gpflow_dwp.selection.depth import Training
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.scores import RowScores
@@ -73,16 +75,14 @@ class Trials:
         note: str = "",
     ) -> Found:
         """Score and record a model, which began to be fitted at some time."""
-        scores, trainer = None, self.trainer
-        distribution = None
+        trainer, scores, distribution = self.trainer, None, None
         if self.has_leave_one_out and isinstance(model.output_layer, RegressionGPLayer):
             distribution = leave_one_out(model)
         elif self.has_leave_one_out and isinstance(model.likelihood, HeteroskedasticGaussian):
             distribution = leave_one_out_of_heteroskedastic(model, trainer.X, trainer.Y)
         if distribution is not None:
             scores = RowScores.of(distribution, trainer.Y, trainer.steps)
-        seconds = time.perf_counter() - began
-        return self.kept(model, history, start, scores, seconds, candidate, note=note)
+        return self.kept(model, history, start, scores, began, candidate, note=note)
 
     def found_deep(self, training: Training) -> Found:
         """Score and record a deep model, by draws as if they had not seen a row."""
@@ -91,10 +91,17 @@ class Trials:
             scores = RowScores.smoothed(leave_one_out(training.model), Y, steps)
         except (ValueError, np.linalg.LinAlgError):
             scores = RowScores.none(len(Y))
-        start, seconds = training.start, training.seconds
-        return self.kept(
-            training.model, training.history, start, scores, seconds, training.candidate
-        )
+        began, fit = time.perf_counter() - training.seconds, (training.model, training.history)
+        return self.kept(*fit, training.start, scores, began, training.candidate)
+
+    def conditioned(self, found: Found, num_neighbours: int, rows: Index | None = None) -> Found:
+        """A deep model that predicts from the rows nearest to each point as well.
+
+        :param rows: Which are left out; None for all.
+        """
+        began, history = time.perf_counter(), found.history
+        model, scores, elbo, note = condition(self.trainer, found.model, num_neighbours, rows)
+        return self.kept(model, history, found.start, scores, began, found.candidate, elbo, note)
 
     def kept(
         self,
@@ -102,19 +109,17 @@ class Trials:
         history: TrainingHistory,
         start: Start,
         scores: RowScores | None,
-        seconds: float,
-        candidate: Candidate,
-        trainer: Trainer | None = None,
+        began: float,
+        candidate: Candidate = SINGLE,
         elbo: float | None = None,
         note: str = "",
     ) -> Found:
-        """Record a model.
+        """Record a model, which began to be fitted at some time.
 
-        :param trainer: Of its rows; None for the own ones.
         :param elbo: Its bound; None for an estimate.
         :param note: What was done to it in the end.
         """
-        trainer = trainer or self.trainer
+        seconds, trainer = time.perf_counter() - began, self.trainer
         tried = start._replace(
             likelihood=model.likelihood,
             elbo=trainer.estimate_bound(model) if elbo is None else elbo,
@@ -123,30 +128,20 @@ class Trials:
         )
         width = None
         if model.hidden_layers:
-            width = candidate.width or self.trainer.choice.width or trainer.X.shape[1]
-        trial = self._record(tried, seconds, candidate.depth, width)
+            width = candidate.width or trainer.choice.width or trainer.X.shape[1]
+        trial = self.record(tried, seconds, candidate.depth, width)
         return Found(model, history, trial, scores, start, candidate, note)
 
-    def record(self, start: Start, num_rows: int, began: float) -> None:
-        """Record a process that was fitted to some rows."""
-        self._record(start._replace(num_data=num_rows), time.perf_counter() - began)
-
-    def _record(
+    def record(
         self, tried: Start, seconds: float, depth: int = 1, width: int | None = None
     ) -> Trial:
-        trial = Trial(
-            depth,
-            tried.name,
-            num_lengthscales(tried.kernel) > 1,
-            name_of_likelihood(tried.likelihood),
-            width,
-            tried.num_data,
-            tried.elbo,
-            None if tried.scores is None else tried.scores.mean,
-            seconds,
-        )
-        self.trials.append(trial)
-        return trial
+        """Record what was fitted, in so many seconds."""
+        is_ard = num_lengthscales(tried.kernel) > 1
+        likelihood = name_of_likelihood(tried.likelihood)
+        loo = None if tried.scores is None else tried.scores.mean
+        fit = tried.num_data, tried.elbo, loo, seconds
+        self.trials.append(Trial(depth, tried.name, is_ard, likelihood, width, *fit))
+        return self.trials[-1]
 
     def selection(self, best: Found, *reasons: str | Comparison) -> Selection:
         """What comes of it."""

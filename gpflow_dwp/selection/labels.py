@@ -36,14 +36,10 @@ def sum_of_numbers(trainer: Trainer, likelihood: Likelihood) -> Start | None:
     are_found = trainer.choice.most_iterations >= policy.FEWEST_ITERATIONS
     if X.shape[1] == 1 or seen.sum() < policy.FEWEST_ROWS or not are_found:
         return None
-    singles = SingleLayers(
-        X[seen],
-        Y[seen],
-        None if trainer.weights is None else trainer.weights[seen],
-        np.zeros(Y.shape[1]),
-        dataclasses.replace(trainer.choice, likelihood="gaussian"),
-        trainer.seed,
-    )
+    weights, steps = trainer.weights, np.zeros(Y.shape[1])
+    weights = None if weights is None else weights[seen]
+    choice = dataclasses.replace(trainer.choice, likelihood="gaussian")
+    singles = SingleLayers(X[seen], Y[seen], weights, steps, choice, trainer.seed)
     best = singles.with_sums(singles.plain(CANDIDATE_KERNELS))[0]
     if best.name not in SUMS:
         return None

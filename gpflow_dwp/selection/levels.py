@@ -9,11 +9,11 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.kernels import LevelsMatern52
 from gpflow_dwp.selection.starts import Start
 
-__all__ = ["LEVELS", "categories_of", "with_points"]
+__all__ = ["LEVELS", "RADII", "categories_of", "with_points"]
 
 LEVELS = LevelsMatern52.__name__
-# Of the half circles on which points start, in units of lengthscales.
-_RADII = 0.5, 1.0
+RADII = 0.5, 1.0
+"""Of the half circles on which points start."""
 # Up to three levels lengthscales of indicators say as much as points do.
 _FEWEST_LEVELS = 4
 # All coordinates are positive, as lengthscales are.
@@ -51,21 +51,17 @@ def _is_on(X: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(X - X.min(axis=0) > 0.0)
 
 
-def with_points(start: Start, X: Array, Y: Array, categories: tuple[int, ...]) -> list[Start]:
+def with_points(
+    start: Start, X: Array, Y: Array, categories: tuple[int, ...], radius: float
+) -> Start:
     """Put the levels of each category on half a circle, in the order of their mean observations.
 
     :param start: With a Matérn 5/2 kernel that has a lengthscale for each input.
     :param X: Standardised inputs, [N, D].
     :param Y: Observations, [N, P].
     :param categories: As :func:`categories_of` finds them, there or in more rows.
-    :return: With a small circle, and with a large one.
+    :param radius: Of the half circles, in units of lengthscales.
     """
-    return [_with_points(start, X, Y, categories, radius) for radius in _RADII]
-
-
-def _with_points(
-    start: Start, X: Array, Y: Array, categories: tuple[int, ...], radius: float
-) -> Start:
     (part,), second = start.kernel, []
     of_inputs = np.array(part.lengthscales)
     for category in range(1, max(categories) + 1):

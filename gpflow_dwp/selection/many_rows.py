@@ -13,22 +13,20 @@ from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
-from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.calibration import SCALED, scale_deviations
-from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
+from gpflow_dwp.selection.candidates import SINGLE, Selection
 from gpflow_dwp.selection.comparison import compare
-from gpflow_dwp.selection.conditioning import condition
-from gpflow_dwp.selection.found import Found
+from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.near_rows import fit_to_near_rows
 from gpflow_dwp.selection.outputs import joined, single_layers_of, starts_of_outputs
 from gpflow_dwp.selection.scores import RowScores, is_ahead
 from gpflow_dwp.selection.search import Search
+from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start
 from gpflow_dwp.selection.trainer import Trainer, history_of_fit
-from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["choose_from_many"]
 
@@ -59,7 +57,8 @@ def choose_from_many(trainer: Trainer) -> Selection:
     )
     of_few = few.of_numbers()
     given = dataclasses.replace(choice, batch_size=None, output="regression")
-    many = _Many(dataclasses.replace(trainer, choice=given), few, some, rows)
+    of_all = dataclasses.replace(trainer, choice=given)
+    many = _Many(of_all, few.trials, few=few, some=some, rows=rows)
     if 1 not in choice.depths:
         return few.selection(many.deep(trainer), *of_few.reasons)
     single = many.single()
@@ -77,17 +76,15 @@ def choose_from_many(trainer: Trainer) -> Selection:
     return few.selection(other if found.is_kept else single, found)
 
 
-@dataclasses.dataclass
-class _Many:
-    """Models that are conditioned on all rows.
+@dataclasses.dataclass(kw_only=True)
+class _Many(Trials):
+    """Models that are conditioned on all rows, of a trainer for regressions.
 
-    :param trainer: Of all rows, for regressions.
     :param few: What was found for some of them.
     :param some: Which these are.
     :param rows: Those to leave out.
     """
 
-    trainer: Trainer
     few: Search
     some: Index
     rows: Index
@@ -129,13 +126,15 @@ class _Many:
         trace = trace * len(trainer.X) / start.num_data
         history, note = history_of_fit(trace, len(trainer.X), began), SCALED * (square != 1.0)
         elbo = start.elbo * len(trainer.X) / start.num_data
-        return self._kept(model, history, start, scores, began, elbo=elbo, note=note)
+        return self.kept(model, history, start, scores, began, elbo=elbo, note=note)
 
     def _near(self) -> Start:
         """A process fitted to rows given those near them; of several outputs one for each."""
         trainer, few = self.trainer, self.few
         if trainer.Y.shape[1] == 1:
-            singles = few.single_layers(trainer.X, trainer.Y, trainer.weights_of_kernels)
+            X, Y, weights = trainer.X, trainer.Y, trainer.weights_of_kernels
+            steps, choice, seed = trainer.steps, trainer.choice, trainer.seed
+            singles = SingleLayers(X, Y, weights, steps, choice, seed, self.record)
             is_given = trainer.choice.likelihood != "auto"
             return fit_to_near_rows(singles, few.start, few.plain, is_given=is_given)
         pairs = zip(*starts_of_outputs(trainer, few.plain, few.start), strict=True)
@@ -170,19 +169,14 @@ class _Many:
         :param trainer: For minibatches, where there are enough rows for these.
         """
         found = self.few.best
-        best = self._conditioned(found)
+        best = self.conditioned(found, policy.NEIGHBOURS, self.rows)
         if trainer.choice.batch_size is None or is_noise_free(found.start.likelihood):
             return best
-        trained = Search(trainer, self.few.trials).trained(found.start, found.candidate)
-        other = best if trained is None else self._conditioned(trained)
+        trained = Search(trainer, self.trials).trained(found.start, found.candidate)
+        if trained is None:
+            return best
+        other = self.conditioned(trained, policy.NEIGHBOURS, self.rows)
         return other if is_ahead(other.row_scores, best.row_scores) else best
-
-    def _conditioned(self, found: Found) -> Found:
-        """A deep model that predicts from all rows, with as much noise as they suggest."""
-        began, neighbours = time.perf_counter(), policy.NEIGHBOURS
-        model, scores, elbo, note = condition(self.trainer, found.model, neighbours, self.rows)
-        start, candidate = found.start, found.candidate
-        return self._kept(model, found.history, start, scores, began, candidate, elbo, note)
 
     def heteroskedastic(self, trainer: Trainer) -> Found:
         """A single layer whose noise is a function of the inputs, with learned pseudo-targets.
@@ -196,21 +190,7 @@ class _Many:
             raise CholeskyError("Heteroskedastic noise could not be fitted.")
         X, Y = trainer.X[self.rows], trainer.Y[self.rows]
         distribution = leave_one_out_of_heteroskedastic(found.model, X, Y)
-        return self._kept(found.model, found.history, start, self._scores(distribution), began)
+        return self.kept(found.model, found.history, start, self._scores(distribution), began)
 
     def _scores(self, left_out: PredictiveDistribution) -> RowScores:
         return RowScores.of(left_out, self.trainer.Y[self.rows], self.trainer.steps)
-
-    def _kept(
-        self,
-        model: DeepWishartProcess,
-        history: TrainingHistory,
-        start: Start,
-        scores: RowScores,
-        began: float,
-        candidate: Candidate = SINGLE,
-        elbo: float | None = None,
-        note: str = "",
-    ) -> Found:
-        seconds, trainer = time.perf_counter() - began, self.trainer
-        return self.few.kept(model, history, start, scores, seconds, candidate, trainer, elbo, note)

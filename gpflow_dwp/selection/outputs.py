@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import time
 from collections.abc import Sequence
@@ -92,16 +93,11 @@ def starts_of_outputs(
 def single_layers_of(trainer: Trainer, index: int) -> SingleLayers:
     """What fits single layers to an output, of the rows in which it was observed."""
     seen, weights = ~np.isnan(trainer.Y[:, index]), trainer.weights_of_kernels
-    row_means = trainer.choice.row_means
-    return SingleLayers(
-        trainer.X[seen],
-        trainer.Y[seen, index, None],
-        None if weights is None else weights[seen],
-        trainer.steps[index, None],
-        trainer.choice,
-        trainer.seed,
-        row_means=row_means and of_output(row_means, index),
-    )
+    choice, weights = trainer.choice, None if weights is None else weights[seen]
+    if choice.row_means is not None:
+        choice = dataclasses.replace(choice, row_means=of_output(choice.row_means, index))
+    X, Y, steps = trainer.X[seen], trainer.Y[seen, index, None], trainer.steps[index, None]
+    return SingleLayers(X, Y, weights, steps, choice, trainer.seed)
 
 
 def joined(trainer: Trainer, starts: Sequence[Start]) -> Start:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
@@ -18,15 +17,14 @@ from gpflow_dwp.selection.calibration import SCALED, scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
 from gpflow_dwp.selection.comparison import Comparison, compare
-from gpflow_dwp.selection.conditioning import condition
-from gpflow_dwp.selection.depth import Training, deep_candidates, halve, training_of
+from gpflow_dwp.selection.depth import Training, begin_deep, halve
 from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.labels import VARIANCE, sum_of_numbers
 from gpflow_dwp.selection.levels import LEVELS
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, model_of_outputs
-from gpflow_dwp.selection.scores import RowScores, crps_without_inputs, is_better, no_worse, varies
+from gpflow_dwp.selection.scores import crps_without_inputs, is_better, no_worse, varies
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, initial_kernel
 
@@ -59,7 +57,7 @@ class Search(Trials):
             weights = None if weights is None else weights[is_whole]
         else:
             Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
-        singles = self.single_layers(X, Y, weights)
+        singles = SingleLayers(X, Y, weights, trainer.steps, choice, trainer.seed, self.record)
         names, are_free = self._single_kernels(singles)
         plain = singles.plain(names)
         heteroskedastic = trainer.heteroskedastic(plain[0])
@@ -71,9 +69,10 @@ class Search(Trials):
         ones = [each for each in plain if not all(first) or (each.name,) in first] or plain
         if are_free and self.has_leave_one_out:
             ones = singles.with_noise_alone(ones)
+        is_single_of_one = 1 in choice.depths and trainer.Y.shape[1] == 1
         if likelihood == "auto":
             start = singles.best_likelihood(ones)
-        elif likelihood == "noise_free" and self._may_warp:
+        elif likelihood == "noise_free" and choice.may_warp and is_single_of_one:
             start = singles.best_warp(ones)
         else:
             start = singles.with_likelihood(ones[0], likelihood)
@@ -85,23 +84,8 @@ class Search(Trials):
                 lambda each: by_name[each.kernels[0]] if each.kernels else start,
                 heteroskedastic if may_vary else None,
             )
-        best = single = None
-        reason: str | Comparison = "Only single layers were tried."
-        if choice.depth == 1:
-            reason = "A single layer was asked for."
-        if 1 in choice.depths and trainer.has_missing:
-            best = single = self._own_kernels(plain, start)
-            reason = _OWN_KERNELS
-        elif 1 in choice.depths:
-            best = single = self._single(start)
-        if single is not None and trainer.may_have_own_kernels and not trainer.has_missing:
-            best = self._with_own_kernels(plain, start, single)
-            if best is not single:
-                reason = compare(
-                    "A kernel for each output", "one for all", best.row_scores, single.row_scores
-                )
-                single = best
-        self.single = single
+        best, reason = self._best_single(plain, start) if 1 in choice.depths else (None, "")
+        self.single = single = best
         may_deepen = choice.depths[-1] > 1
         if best is not None and may_deepen and self._is_near_enough(best):
             reason = _NEAR_ENOUGH
@@ -132,16 +116,12 @@ class Search(Trials):
 
     def _finished_deep(self, best: Found) -> Found:
         """Without noise, with predictions from nearest rows as well."""
-        began, trainer, neighbours = time.perf_counter(), self.trainer, policy.NEIGHBOURS_OF_FIT
-        start, candidate = best.start, best.candidate
-        if not is_noise_free(start.likelihood) or len(trainer.X) <= policy.FEW_ROWS:
+        neighbours = policy.NEIGHBOURS_OF_FIT
+        if not is_noise_free(best.start.likelihood) or len(self.trainer.X) <= policy.FEW_ROWS:
             return best
-        model, scores, elbo, scaled = condition(trainer, best.model, neighbours)
-        seconds = time.perf_counter() - began
-        note = f"Predictions are from the {neighbours} nearest rows as well. {scaled}".strip()
-        return self.kept(
-            model, best.history, start, scores, seconds, candidate, elbo=elbo, note=note
-        )
+        best = self.conditioned(best, neighbours)
+        note = f"Predictions are from the {neighbours} nearest rows as well. {best.note}".strip()
+        return dataclasses.replace(best, note=note)
 
     def of_others(self, likelihood: Likelihood) -> Selection:
         """Choose among models of labels, counts and other observations, by their bounds."""
@@ -157,30 +137,10 @@ class Search(Trials):
         sums = sum_of_numbers(self.trainer, likelihood) if are_free else None
         return self.by_bound(start_of, sums=sums)
 
-    def single_layers(self, X: Array, Y: Array, weights: Array | None) -> SingleLayers:
-        """What fits single layers to some of the data, or all."""
-        choice, trainer = self.choice, self.trainer
-        return SingleLayers(
-            X,
-            Y,
-            weights,
-            trainer.steps,
-            choice,
-            trainer.seed,
-            self.record,
-            choice.row_means,
-        )
-
     @property
     def choice(self) -> Choice:
         """What is asked for."""
         return self.trainer.choice
-
-    @property
-    def _may_warp(self) -> bool:
-        """Whether a single layer without noise may have a warp."""
-        is_one = self.trainer.Y.shape[1] == 1
-        return is_one and self.choice.may_warp and 1 in self.choice.depths
 
     def _single_kernels(self, singles: SingleLayers) -> tuple[list[str], bool]:
         """Names of kernels that single layers are fitted with, and whether others are free, too."""
@@ -196,28 +156,26 @@ class Search(Trials):
         given = [name for each in first for name in each]
         return [*dict.fromkeys(given + names * are_free)], are_free
 
-    def _with_own_kernels(self, plain: Sequence[Start], shared: Start, best: Found) -> Found:
-        """The better one of a model with one kernel and one with a kernel for each output.
-
-        Scores are not enough: more parameters are fitted to the rows that they are of.
-        """
-        other = self._own_kernels(plain, shared)
-        gain = other.trial.elbo - best.trial.elbo
-        if not gain > criterion(other.model) - criterion(best.model):
-            return best
-        return other if is_better(other.row_scores, best.row_scores) else best
+    def _best_single(self, plain: Sequence[Start], shared: Start) -> tuple[Found, str | Comparison]:
+        """Fit a single layer to all rows, with one kernel or one for each output."""
+        began, trainer = time.perf_counter(), self.trainer
+        if trainer.has_missing:
+            return self._own_kernels(plain, shared), _OWN_KERNELS
+        model = trainer.build(shared, SINGLE)
+        single = self.found(model, trainer.fit_single_layer(model, shared), shared, began)
+        if trainer.may_have_own_kernels:
+            own = self._own_kernels(plain, shared)
+            scores = own.row_scores, single.row_scores
+            # Scores are not enough: more parameters are fitted to the rows that they are of.
+            least = criterion(own.model) - criterion(single.model)
+            if own.trial.elbo - single.trial.elbo > least and is_better(*scores):
+                return own, compare("A kernel for each output", "one for all", *scores)
+        return single, _ASKED_FOR if self.choice.depth == 1 else _SINGLE_ALONE
 
     def _own_kernels(self, plain: Sequence[Start], shared: Start) -> Found:
         """A single layer with a kernel for each output."""
         began = time.perf_counter()
         model, history, start = model_of_outputs(self.trainer, plain, shared)
-        return self.found(model, history, start, began)
-
-    def _single(self, start: Start) -> Found:
-        """Fit a single layer to all rows."""
-        began = time.perf_counter()
-        model = self.trainer.build(start, SINGLE)
-        history = self.trainer.fit_single_layer(model, start)
         return self.found(model, history, start, began)
 
     def _is_near_enough(self, single: Found) -> bool:
@@ -235,13 +193,7 @@ class Search(Trials):
         few = policy.ROWS_FOR_CHOICE
         if choice.num_steps is None and choice.effort == "default" and num_data > few:
             steps = round(policy.STEPS_OF_MANY * min(1.0, 1.7 * few / num_data))
-        if choice.candidates is None:
-            is_asked_for = single is None and len({start.name for start in plain}) == 1
-            first = max(2, choice.depths[0])
-            tried = deep_candidates(trainer, plain, first, is_asked_for=is_asked_for)
-        else:
-            tried = [each for each in choice.candidates if each.depth > 1]
-        trainings = [training_of(trainer, each, plain) for each in tried]
+        trainings = begin_deep(trainer, plain, is_asked_for=single is None)
         training = halve(trainer, trainings, scores, steps)
         for each in trainings:
             if each is not training and each.histories:
@@ -258,27 +210,19 @@ class Search(Trials):
             return deep, "No other candidate predicts each row from all others better."
         seen = float(np.mean(~np.isnan(trainer.Y)))
         least = num_data * seen * (plain[0].elbo / plain[0].num_data - policy.NATS_OF_FIT)
-        found = compare(
-            f"Depth {depth}",
-            "depth 1",
-            deep.row_scores,
-            scores,
-            may_be_kept=deep.trial.elbo >= least,
-        )
+        has_fit = deep.trial.elbo >= least
+        found = compare(f"Depth {depth}", "depth 1", deep.row_scores, scores, may_be_kept=has_fit)
         if not found.is_kept:
             return single, found
         for deeper in choice.depths[2:] if choice.candidates is None else ():
             candidate = dataclasses.replace(training.candidate, depth=deeper)
             model = trainer.deepened(training.start, candidate, deep.model)
-            last = Training(candidate, training.start, model, RowScores.none(num_data))
+            last = Training(candidate, training.start, model)
             if halve(trainer, [last], training.scores, steps) is None:
                 break
             other = self.found_deep(last)
             further = compare(
-                f"Depth {deeper}",
-                f"depth {deeper - 1}",
-                other.row_scores,
-                deep.row_scores,
+                f"Depth {deeper}", f"depth {deeper - 1}", other.row_scores, deep.row_scores
             )
             if not further.is_kept:
                 break
@@ -320,10 +264,10 @@ class Search(Trials):
             start = start_of(candidate) if sums is None else sums.apart()
             other = self.trained(start, candidate, best)
             if other is not None and other.trial.elbo > best.trial.elbo:
-                depths = (
+                reason = (
                     f"Depth {candidate.depth} has a higher bound than depth {best.trial.depth}."
                 )
-                best, reason = other, depths
+                best = other
             elif given is None:
                 break
         note = "" if sums is None else _SUM
@@ -347,42 +291,36 @@ class Search(Trials):
         self, start: Start, candidate: Candidate, best: Found | None = None
     ) -> Found | None:
         """Train a model, to the end if after a first stage it may be better than the best."""
-        began, trainer, depth = time.perf_counter(), self.trainer, candidate.depth
-        if depth > 2 and best is not None and self.choice.candidates is None:
+        began, trainer, choice = time.perf_counter(), self.trainer, self.choice
+        depth, of_numbers = candidate.depth, not isinstance(choice.likelihood, Likelihood)
+        if depth > 2 and best is not None and choice.candidates is None:
             model = trainer.deepened(start, candidate, best.model)
         else:
             model = trainer.build(start, candidate)
-        if depth == 1 and isinstance(model.output_layer, RegressionGPLayer):
-            history = trainer.fit_single_layer(model, start)
-            return self.found(model, history, start, began, candidate)
-        steps = self._steps
+        are_many = choice.batch_size is not None and choice.effort == "default" and of_numbers
+        steps = policy.STEPS_OF_BATCHES if are_many else policy.STEPS_OF_OTHERS
+        steps = choice.num_steps or steps
         if depth == 1 and name_of_likelihood(start.likelihood) != "heteroskedastic":
             steps = max(1, steps // 2)
-        if best is None:
+        if depth == 1 and isinstance(model.output_layer, RegressionGPLayer):
+            history = trainer.fit_single_layer(model, start)
+        elif best is None:
             history = trainer.take_steps(model, steps)
-            return self.found(model, history, start, began, candidate)
-        try:
-            first = max(1, round(policy.FIRST_STAGE * steps))
-            history = trainer.take_steps(model, first)
-            bound = trainer.estimate_bound(model)
-            reach = policy.LEAST_NATS * len(trainer.X)
-            if bound > best.trial.elbo - reach and steps > first:
-                more = trainer.take_steps(model, steps - first, annealing=0.0, seed=1)
-                history = history.followed_by(more)
-        except (CholeskyError, NonFiniteBoundError):
-            return None
+        else:
+            try:
+                first = max(1, round(policy.FIRST_STAGE * steps))
+                history = trainer.take_steps(model, first)
+                bound = trainer.estimate_bound(model)
+                reach = policy.LEAST_NATS * len(trainer.X)
+                if bound > best.trial.elbo - reach and steps > first:
+                    more = trainer.take_steps(model, steps - first, annealing=0.0, seed=1)
+                    history = history.followed_by(more)
+            except (CholeskyError, NonFiniteBoundError):
+                return None
         return self.found(model, history, start, began, candidate)
 
-    @property
-    def _steps(self) -> int:
-        """Of any model but a deep regression."""
-        if self.choice.num_steps is not None:
-            return self.choice.num_steps
-        are_many = self.choice.batch_size is not None and self.choice.effort == "default"
-        of_numbers = not isinstance(self.choice.likelihood, Likelihood)
-        return policy.STEPS_OF_BATCHES if are_many and of_numbers else policy.STEPS_OF_OTHERS
 
-
+_ASKED_FOR, _SINGLE_ALONE = "A single layer was asked for.", "Only single layers were tried."
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
 _SUM = "Its first kernel is a sum of functions of single inputs, with which the bound is higher."
 _OWN_KERNELS = "Each output has a kernel of its own, fitted to the rows in which it was observed."

@@ -17,25 +17,16 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process import fit_gaussian_process
 from gpflow_dwp.gaussian_process.covariances import covariances_of
 from gpflow_dwp.gaussian_process.fit import find_peaks
-from gpflow_dwp.gaussian_process.predictions import (
-    leave_out,
-    predict_given,
-    sites,
-)
+from gpflow_dwp.gaussian_process.predictions import leave_out, predict_given, sites
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.kernels.values import parts_of
-from gpflow_dwp.likelihoods.named import (
-    MOST_NUGGET,
-    LikelihoodName,
-    likelihood_by_name,
-)
-from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
+from gpflow_dwp.likelihoods.named import MOST_NUGGET, LikelihoodName, likelihood_by_name
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.leave_one_out import distribution_of
-from gpflow_dwp.selection.levels import LEVELS, categories_of, with_points
+from gpflow_dwp.selection.levels import LEVELS, RADII, categories_of, with_points
 from gpflow_dwp.selection.observations import has_atoms, shares_of_precision
 from gpflow_dwp.selection.scores import RowScores, is_level
 from gpflow_dwp.selection.starts import (
@@ -73,8 +64,7 @@ class SingleLayers:
     :param steps: To which each column was recorded, [P].
     :param choice: Whether there is no noise, and how many iterations are taken.
     :param seed: For the choice of rows.
-    :param record: Called with each process that was fitted, its rows and when that began.
-    :param row_means: The noise of rows that are means, or None.
+    :param record: Called with each process that was fitted, and the seconds that it took.
     :ivar order: Rows that count, in a random order.
     :ivar rows: The first of these, which are for choice.
     :ivar categories: See :func:`categories_of`.
@@ -88,15 +78,14 @@ class SingleLayers:
         steps: Array,
         choice: Choice,
         seed: int,
-        record: Callable[[Start, int, float], None] = lambda *_: None,
-        row_means: RowMeansGaussian | None = None,
+        record: Callable[[Start, float], object] = lambda *_: None,
     ) -> None:
         self.X, self.Y, self.steps = X, Y, steps
         self.weights = np.ones(len(X)) if weights is None else np.asarray(weights)
         self.max_iterations = min(100, choice.most_iterations)
         self._record = record
         self._noise = _NUGGET if choice.likelihood == "noise_free" else _NOISE
-        self._row_means = row_means
+        self._row_means = choice.row_means
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.order = self.order[self.weights[self.order] > 0.0]
         self.rows = self.order[: policy.ROWS_FOR_CHOICE]
@@ -278,7 +267,8 @@ class SingleLayers:
         if name == LEVELS and any(self.categories):
             plain = self.initialisations("Matern52", rows)
             best = best_start(self.fit(each, rows, self.max_iterations) for each in plain)
-            return with_points(best, self.X[rows], self.Y[rows], self.categories)
+            data = self.X[rows], self.Y[rows]
+            return [with_points(best, *data, self.categories, radius) for radius in RADII]
         kernel = initial_kernel(name, num_inputs, columns=self._columns)
         if isinstance(kernel, Kernel):
             return [Start(name, kernel, self._noise_of(0.1 * limits[1]))]
@@ -381,5 +371,5 @@ class SingleLayers:
         else:
             start = start._replace(scores=RowScores.of(distribution, self.Y[left], self.steps))
             rows = left
-        self._record(start, len(rows), began)
+        self._record(start._replace(num_data=len(rows)), time.perf_counter() - began)
         return start

@@ -17,7 +17,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process.covariances import CLOSED_FORMS
 from gpflow_dwp.kernels.of_inputs import additive_values
 from gpflow_dwp.kernels.values import Part, Parts, as_kernel, parts_of
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free, warp_of_range
 from gpflow_dwp.models.named_kernels import KERNELS, SUMS, make_kernels, positive_by_exp
 from gpflow_dwp.selection import policy
@@ -75,17 +75,9 @@ class Start(NamedTuple):
         """Whether a Gaussian process with this noise is a regression."""
         return is_known(self.likelihood, Gaussian)
 
-    @property
-    def is_of_numbers(self) -> bool:
-        """Whether observations are numbers, with Gaussian noise that may be heteroskedastic."""
-        return self.is_gaussian or isinstance(self.likelihood, HeteroskedasticGaussian)
-
 
 def initial_kernel(
-    name: str,
-    num_inputs: int,
-    variance: float = 1.0,
-    columns: Sequence[int] | None = None,
+    name: str, num_inputs: int, variance: float = 1.0, columns: Sequence[int] | None = None
 ) -> Kernel | Parts:
     """Return the kernel of a name in :data:`KERNELS` that a single layer starts with.
 

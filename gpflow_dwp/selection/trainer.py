@@ -286,7 +286,8 @@ class Trainer:
             if num_data <= policy.EXACT_ROWS:
                 return num_data
             return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
-        if self.choice.batch_size is None or not start.is_of_numbers:
+        are_numbers = start.is_gaussian or isinstance(start.likelihood, HeteroskedasticGaussian)
+        if self.choice.batch_size is None or not are_numbers:
             return least
         return min(num_data, _INDUCING_OF_BATCHES)
 
