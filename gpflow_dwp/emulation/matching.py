@@ -10,7 +10,6 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.kernels import Kernel
-from scipy.special import softmax
 from scipy.stats import binned_statistic_2d
 
 from gpflow_dwp.base import Array
@@ -35,8 +34,8 @@ __all__ = [
 
 # Of a sampler by levels: what each keeps, and steps of slice sampling in between.
 _KEPT, _STEPS, _SHRINKAGES, _MOST_LEVELS = 0.25, 8, 12, 60
-# Draws of the prior for each chain, and how many of all have to count for each input.
-_PRIOR_DRAWS, _LEAST_COUNT = 256, 8
+# Of sequential Monte Carlo: draws for each chain, fewer where each is costly, and steps of a stage.
+_DRAWS, _DRAWS_WITH_SETTINGS, _MOST_STEPS = 128, 8, 12
 
 
 Implausible = Callable[[Array], Array]
@@ -125,9 +124,8 @@ def sample_plausible(
 
     From points within bounds a quarter at a time is kept, of the least implausibility, and made
     many again by slice sampling along differences of two of them (subset simulation: Au and Beck,
-    "Estimation of small failure probabilities in high dimensions by subset simulation", 2001). A
-    share of 0.1% takes five such levels. Candidates for the next wave's runs are
-    ``suggest(model, bounds, batch, candidates=points)``.
+    "Estimation of small failure probabilities in high dimensions by subset simulation", 2001). Runs
+    of the next wave are ``suggest(model, bounds, batch, candidates=points)``.
 
     :param implausible: From inputs [N, D] to their implausibility, [N]: a function that calls
         :func:`implausibility`, of several waves the largest.
@@ -232,8 +230,7 @@ def input_posterior(
     may be a Gaussian process of what is known (Kennedy and O'Hagan, "Bayesian calibration of
     computer models", 2001), whose kernel has the parameters that it is given with.
 
-    :param model: As for :func:`implausibility`, like the observation and its errors; with settings
-        of one output, and the observation is [N].
+    :param model: As for :func:`implausibility`, like the errors; with settings of one output.
     :param prior: A TFP distribution of the inputs to be found, in their order, of events [D].
     :param settings: Inputs of each observation, [N, D], NaN in the columns that are to be found.
     :param discrepancy: GPflow's kernel of the known columns, in raw units of these and of outputs.
@@ -263,7 +260,7 @@ def input_posterior(
 
     @tf.function(autograph=False)
     def sample() -> tf.Tensor:
-        kernel = tfp.mcmc.NoUTurnSampler(log_density, 0.1, max_tree_depth=6)
+        kernel = tfp.mcmc.NoUTurnSampler(log_density, 0.3, max_tree_depth=6)
         kernel = tfp.mcmc.TransformedTransitionKernel(kernel, bijector)
         kernel = tfp.mcmc.DualAveragingStepSizeAdaptation(kernel, int(0.8 * num_burnin))
         given = {"num_burnin_steps": num_burnin, "trace_fn": None, "seed": as_seed(seed)}
@@ -278,22 +275,27 @@ def input_posterior(
 def _coordinates(target: Target, prior: Any, num_chains: int, seed: int) -> tuple[Any, tf.Tensor]:
     """Coordinates in which the posterior is about round, and where chains start, [num_chains, D].
 
-    They are of draws of the prior, weighted by a power of the likelihood under which many count.
+    Found by Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", 2006.
     """
-    draws = prior.sample(_PRIOR_DRAWS * num_chains, seed=split_seed(as_seed(seed), 2)[0])
-    likelihood = tf.function(target.log_density, autograph=False)
-    num_parts = 1 if target.settings is None else _PRIOR_DRAWS
-    logs = np.concatenate([likelihood(part) for part in tf.split(draws, num_parts)])
     bijector = prior.experimental_default_event_space_bijector()
-    x = bijector.inverse(draws).numpy()
-    for power in 0.8 ** np.arange(200):
-        weights = softmax(power * np.nan_to_num(logs, nan=-np.inf))
-        if _LEAST_COUNT * x.shape[1] * np.sum(weights**2) <= 1.0:
-            break
-    root = np.linalg.cholesky(np.atleast_2d(np.cov(x.T, aweights=weights)))
-    chosen = np.random.default_rng(seed).choice(len(x), num_chains, p=weights)
-    steps = tfp.bijectors.Shift(weights @ x), tfp.bijectors.ScaleMatvecTriL(root)
-    return tfp.bijectors.Chain([bijector, *steps]), tf.gather(draws, chosen)
+    free = tfp.distributions.TransformedDistribution(prior, tfp.bijectors.Invert(bijector))
+    num_draws = num_chains * (_DRAWS if target.settings is None else _DRAWS_WITH_SETTINGS)
+
+    @tf.function(autograph=False)
+    def sample() -> tf.Tensor:
+        first, rest = split_seed(as_seed(seed), 2)
+        return tfp.experimental.mcmc.sample_sequential_monte_carlo(
+            free.log_prob,
+            lambda x: target.log_density(bijector.forward(x)),
+            free.sample(num_draws, seed=first),
+            max_num_steps=_MOST_STEPS,
+            seed=rest,
+        )[1]
+
+    x = sample().numpy()
+    root = np.linalg.cholesky(np.cov(x.T).reshape(2 * x.shape[1:]))
+    steps = tfp.bijectors.Shift(x.mean(axis=0)), tfp.bijectors.ScaleMatvecTriL(root)
+    return tfp.bijectors.Chain([bijector, *steps]), bijector.forward(x[:: len(x) // num_chains])
 
 
 def _slice_step(

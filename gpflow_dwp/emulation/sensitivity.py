@@ -203,11 +203,9 @@ def _num_near(model: Any) -> int:
 
 def _deviations(emulator: Emulator, X: Array, weights: Array) -> Array:
     """Deviations of averages of Gaussian processes, [A, Q], of points [A, N, E] with weights."""
-    found = []
-    for x, w in zip(X, weights.reshape(X.shape[:2]), strict=True):
-        covariance = emulator.units.joint_moments(emulator.posterior, x)[1]
-        found.append(np.sqrt(np.maximum(covariance @ w @ w, 0.0)))
-    return np.array(found)
+    covariances = (emulator.units.joint_moments(emulator.posterior, x)[1] for x in X)
+    pairs = zip(covariances, weights.reshape(X.shape[:2]), strict=True)
+    return np.array([np.sqrt(np.maximum(C @ w @ w, 0.0)) for C, w in pairs])
 
 
 def _function_draws(

@@ -129,9 +129,10 @@ def test_chains_start_where_the_observation_leads(linear: DeepWishartRegressor) 
     target = Target.of(as_emulator(linear), [2.0, 1.5, np.nan], 0.01, 0.0, None)
     bijector, starts = _coordinates(target, prior, 8, seed=0)
     meets_both = np.linalg.solve(MATRIX[:2], np.array([1.0, 0.5]))
-    assert np.linalg.norm(starts - meets_both, axis=1).max() < 0.5
-    axes = bijector.forward(np.eye(2)) - bijector.forward(np.zeros([1, 2]))
-    assert 0.01 < np.linalg.svd(axes, compute_uv=False).max() < 0.2
+    covariance = np.linalg.inv(MATRIX[:2].T @ MATRIX[:2] / 0.01**2 + np.eye(2) / 0.5**2)
+    assert np.linalg.norm(starts - meets_both, axis=1).max() < 5.0 * np.sqrt(covariance.trace())
+    root = np.transpose(bijector.forward(np.eye(2)) - bijector.forward(np.zeros([1, 2])))
+    np.testing.assert_allclose(root @ root.T, covariance, atol=0.3 * covariance.max())
 
 
 def test_a_discrepancy_is_a_process_of_the_settings() -> None:
