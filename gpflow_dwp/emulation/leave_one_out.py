@@ -93,10 +93,10 @@ def leave_one_out(
     distribution, k_hat = dataclasses.replace(found, target=target), None
     if smoothed:
         distribution, k_hat = distribution.without_own_row(observed)
-    outputs = (emulator.shaped(part, are_outputs=True) for part in (observed, distribution.mean()))
     scores = distribution.crps(observed), distribution.log_density(observed)
-    others = map(emulator.shaped, (np.sqrt(distribution.variance()), *scores))
-    return LeaveOneOutPredictions._make([*outputs, *others, k_hat])
+    std, crps, log_density = map(emulator.shaped, (np.sqrt(distribution.variance()), *scores))
+    observed, mean = (emulator.shaped(e, are_outputs=True) for e in (observed, distribution.mean()))
+    return LeaveOneOutPredictions(observed, mean, std, crps, log_density, k_hat)
 
 
 def plot_leave_one_out(predictions: LeaveOneOutPredictions, output: int = 0) -> Figure:
