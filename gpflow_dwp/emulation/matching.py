@@ -37,7 +37,6 @@ _KEPT, _STEPS, _SHRINKAGES, _MOST_LEVELS = 0.25, 8, 12, 60
 # Of sequential Monte Carlo: draws for each chain, fewer where each is costly, and steps of a stage.
 _DRAWS, _DRAWS_WITH_SETTINGS, _MOST_STEPS = 128, 8, 12
 
-
 Implausible = Callable[[Array], Array]
 State = tuple[Array, Array]
 
@@ -103,7 +102,7 @@ def implausibility(
     errors, variance = target.errors_at(target.emulator.points("x", x))
     most = errors.shape[1] if target.covariance is None else 1
     if rank > most:
-        raise ValueError(f"rank must be at most {most}, the numbers that there are, got {rank}.")
+        raise ValueError(f"rank must be at most {most} (1 with a covariance), got {rank}.")
     if target.covariance is not None:
         joint = target.covariance + variance[:, :, None] * np.eye(variance.shape[1])
         solved = np.linalg.solve(joint, errors[:, :, None])[:, :, 0]

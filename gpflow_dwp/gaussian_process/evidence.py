@@ -31,8 +31,8 @@ _Solved = tuple[float, Array, list[Array], Array]
 
 # What observations of unit variance can justify. Of the warp: ξ, log λ, ε, log δ, μ.
 _LOG_NOISE = np.log([1e-10, 4.0])
-# Where there is none, of more rows: theirs are so near each other that rounding takes over.
-_FEW_ROWS, _LOG_NUGGET_OF_MANY = 500, math.log(1e-8)
+# Where there is none, of more rows: these are so near each other that rounding takes over.
+_MOST_ROWS, _LOG_NUGGET_OF_MORE = 500, math.log(1e-8)
 _LOG_DF = np.log([1e-2, 1e3])
 _LOG_PRECISION = np.log([1e-8, 1e2])
 _WARP_LIMITS = np.array([[-20, 20], [-33, 5], [-10, 10], [np.log(0.02), np.log(5.0)], [-50, 50]])
@@ -146,8 +146,8 @@ class Evidence:
         noise = np.maximum(_LOG_NOISE, np.log(floor * (1.0 + 1e-6)))
         if is_noise_free(self.likelihood):
             noise[1] = math.log(MOST_NUGGET)
-            if len(self.X) > _FEW_ROWS:
-                noise[0] = max(noise[0], _LOG_NUGGET_OF_MANY)
+            if len(self.X) > _MOST_ROWS:
+                noise[0] = max(noise[0], _LOG_NUGGET_OF_MORE)
         if not self._noise.trainable:
             noise[:] = math.log(float(self._noise.numpy()))
         parts = [self._covariances.limits(), [noise]]

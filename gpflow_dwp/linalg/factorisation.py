@@ -112,8 +112,8 @@ def factorise(
 ) -> Factorised:
     """Factorise ``matrix + jitter I``.
 
-    Where that fails, the jitter of that matrix alone grows tenfold, again and again; what is added
-    then is a constant for gradients.
+    Where that fails, the jitter of that matrix alone grows tenfold, ``max_attempts`` times at most;
+    what is added then is a constant for gradients.
 
     :param matrix: Symmetric positive (semi-)definite matrices, [..., M, M].
     :param jitter: What is added to the diagonal of each matrix, [...]; None for nothing.
