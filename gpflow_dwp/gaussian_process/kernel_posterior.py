@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from gpflow_dwp.base import Array
@@ -12,22 +14,24 @@ __all__ = ["draw_kernel_values"]
 # Of a direction that the evidence does not tell much of, on the scale of logarithms.
 _WIDEST = 1.5
 _STEP = 1e-3
-_NUM_MOVES, _STEPS_OF_MOVE, _MOVE = 3, 5, 0.7
+_NUMS_OF_MOVES, _STEPS_OF_MOVE, _MOVE = (1, 2), 5, 0.7
 
 
-def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
-    """Draw logarithms of lengthscales and variance from their posterior, less those at its mode.
+def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Iterator[Array]:
+    """Yield draws of a kernel's values from their posterior, once roughly and then as they stay.
 
-    Their prior is flat, but for lengthscales of sums, and beyond its limits a value counts as the
-    limit; noise and warp stay.
+    They are of logarithms of lengthscales and variance, less those at the mode. Their prior is
+    flat, but for lengthscales of sums, and beyond its limits a value counts as the limit; noise and
+    warp stay.
     Draws begin as normal ones about the mode, with the curvature that the evidence has there, and
-    Hamiltonian Monte Carlo moves each ("MCMC using Hamiltonian dynamics", Neal, 2011). Importance
-    weights of as many proposals as are affordable rest on a few of them from some ten values on.
+    are moved by Hamiltonian Monte Carlo, once and then twice more ("MCMC using Hamiltonian
+    dynamics", Neal, 2011). Importance weights of as many proposals as are affordable rest on a few
+    of them from some ten values on.
 
     :param evidence: Of an exact process, at the mode of what it is a function of.
     :param num_draws: Number of draws, S.
     :param seed: Of the draws.
-    :return: [S, K].
+    :return: [S, K], twice.
     """
     mode = evidence.start()
     at_mode = evidence.logs_of_kernel(mode)
@@ -41,10 +45,12 @@ def draw_kernel_values(evidence: Evidence, num_draws: int, seed: int) -> Array:
     root = (directions * deviations) @ directions.T  # symmetric: signs of directions are arbitrary
 
     rng = np.random.default_rng(seed)
-    draws = np.clip(mode[:K] + rng.standard_normal((num_draws, K)) @ root.T, low, high)
-    for _ in range(_NUM_MOVES):
-        draws = np.array([_moved(evidence, draw, mode, root, rng) for draw in draws])
-    return np.array([evidence.logs_of_kernel(each) for each in np.clip(draws, low, high)]) - at_mode
+    draws = mode[:K] + rng.standard_normal((num_draws, K)) @ root.T
+    for num_moves in _NUMS_OF_MOVES:
+        for _ in range(num_moves):
+            draws = np.array([_moved(evidence, draw, mode, root, rng) for draw in draws])
+        draws = np.clip(draws, low, high)
+        yield np.array([evidence.logs_of_kernel(each) for each in draws]) - at_mode
 
 
 def _moved(

@@ -69,14 +69,14 @@ def draw_kernel_of(
             layer.jitter,
         )
         drawn.append(draw_kernel_values(evidence, _NUM_DRAWS, seed + index))
-    before = leave_one_out(model)
-    layer.set_kernel_draws(np.hstack(drawn))
-    after = leave_one_out(model)
+    before, own = leave_one_out(model), "each kernel's" if are_own else "the kernel's"
     scale = np.sqrt(before.variance())
-    change = ((after.mean() - before.mean()) / scale) ** 2
-    change += np.log(np.sqrt(after.variance()) / scale) ** 2
-    own = "each kernel's" if are_own else "the kernel's"
-    if np.sqrt(change.mean(0).max()) < policy.CHANGE_BY_DRAWS:
-        layer.set_kernel_draws(None)
-        return False, f"Other values of {own[:-2]} would make no difference."
+    for draws in zip(*drawn, strict=True):
+        layer.set_kernel_draws(np.hstack(draws))
+        after = leave_one_out(model)
+        change = ((after.mean() - before.mean()) / scale) ** 2
+        change += np.log(np.sqrt(after.variance()) / scale) ** 2
+        if np.sqrt(change.mean(0).max()) < policy.CHANGE_BY_DRAWS:
+            layer.set_kernel_draws(None)
+            return False, f"Other values of {own[:-2]} would make no difference."
     return True, f"Predictions average over {_NUM_DRAWS} draws of {own} values."

@@ -23,7 +23,7 @@ def test_draws_have_the_moments_of_their_posterior() -> None:
     evidence = Evidence(
         X, Y, np.ones(12), np.zeros(1), values_of(fitted.kernel), likelihood, jitter=0.0
     )
-    found = draw_kernel_values(evidence, 120, seed=0)
+    *_, found = draw_kernel_values(evidence, 120, seed=0)
     mode, noise = evidence.start()[:2], float(likelihood.variance.numpy())
     steps = np.linspace(-1.5, 6.0, 60)
     grid = np.stack(np.meshgrid(steps, 2.0 * steps, indexing="ij"), axis=-1).reshape(-1, 2)
