@@ -94,7 +94,7 @@ def model_to_bytes(model: VariationalModel) -> bytes:
             if path not in again or not np.array_equal(value, again[path], equal_nan=True):
                 raise SavedModelError(f"{path} {_UNKNOWN}")
     except SavedModelError as error:
-        raise SavedModelError(_CANNOT_BE_SAVED.format(error)) from error
+        raise SavedModelError(_CANNOT_BE_SAVED.format(str(error).rstrip("."))) from error
     return pack(_DESCRIPTION, description, arrays)
 
 
@@ -115,7 +115,7 @@ def warn_if_unsaved(model: VariationalModel) -> None:
     try:
         to_config(model, {})
     except SavedModelError as error:
-        warnings.warn(_CANNOT_BE_SAVED.format(error), stacklevel=3)
+        warnings.warn(_CANNOT_BE_SAVED.format(str(error).rstrip(".")), stacklevel=3)
 
 
 def _described(parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

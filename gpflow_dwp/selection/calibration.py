@@ -88,7 +88,7 @@ def square_of_scale(
     within = np.maximum((left_out.variances - nugget).mean(0), np.finfo(np.float64).tiny)
     needed = ((errors / norm.ppf(0.5 + 0.5 * _LEVEL)) ** 2 - left_out.means.var(0)) / within
     square = np.maximum(np.nanquantile(needed, _LEVEL, axis=axis), _LEAST_SCALE**2)
-    return np.where(np.abs(np.log(square)) < 2.0 * policy.CHANGE_BY_DRAWS, 1.0, square)
+    return np.where(np.abs(np.log(square)) < 2.0 * policy.LEVEL, 1.0, square)
 
 
 def scale_kernel(layer: RegressionGPLayer, square: Array) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -136,7 +135,7 @@ def halve(
         ]
         if not racing:
             return None
-        if stage and are_many and not any(way.leads_on for _, way in racing):
+        if are_many and not any(way.leads_on for _, way in racing):
             break
     return max((training for training, _ in racing), key=lambda training: training.log_density)
 
@@ -145,7 +144,8 @@ class _Way:
     """How far a candidate is ahead of a single layer, if any, and where that leads.
 
     Curves of learning are concave over the logarithm of steps: what the last doubling has gained is
-    the most that a further one will.
+    the most that a further one will. That is told at the ends of stages: in the middle of one steps
+    are large, and scores may be lower than at its begin.
 
     :ivar leads_past: Whether the candidate may gain enough in all steps to be kept.
     :ivar leads_on: Whether further steps may gain as much as makes a difference.
@@ -153,44 +153,39 @@ class _Way:
 
     def __init__(self, trainer: Trainer, single: RowScores | None, num_steps: int) -> None:
         self._trainer, self._single, self._num_steps = trainer, single, num_steps
-        self._points: list[tuple[int, float]] = []
+        self._last = 0, -np.inf
         self.leads_past = self.leads_on = True
 
     def follow(self, steps: int, scores: RowScores) -> None:
-        """Take in scores after so many steps, unless the way has ended before."""
+        """Take in scores after so many steps."""
         if self._single is None:
             return
-        gain = float(np.sum(scores.log_density - self._single.log_density))
-        self._points.append((steps, gain))
-        (before, lead_before), (now, lead) = [*self._points[:1], *self._points][-2:]
-        if now <= before or not self.leads_past:
+        lead = float(np.sum(scores.log_density - self._single.log_density))
+        (before, lead_before), self._last = self._last, (steps, lead)
+        if not before:
             return
-        doublings = np.log(self._num_steps / now) / np.log(now / before)
+        doublings = np.log(self._num_steps / steps) / np.log(steps / before)
         further = max(lead - lead_before, 0.0) * doublings
         least = policy.LEAST_NATS * len(self._single.log_density)
         self.leads_past, self.leads_on = bool(lead + further > least), bool(further > least)
 
     def look(self, num_steps: int) -> Callback:
-        """What ends the first stage half-way where the way leads nowhere.
-
-        It is for many rows: jumps that few show may be found late.
+        """What takes in scores half-way through the first stage, and never ends it.
 
         :param num_steps: Of the stage.
         """
         count = itertools.count(1)
 
         def callback(progress: TrainingProgress) -> bool:
-            place = next(count)
-            if place in (LOOKS // 4, LOOKS // 2):
-                scores = _scores(self._trainer, progress.model)
-                self.follow(math.ceil(num_steps * place / LOOKS), scores)
-            return not self.leads_past
+            if next(count) == LOOKS // 2:
+                self.follow(num_steps // 2, _scores(self._trainer, progress.model))
+            return False
 
         return callback
 
 
 def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:
-    return RowScores.of(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps)
+    return RowScores.smoothed(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps)
 
 
 def _train(

@@ -76,7 +76,7 @@ def draw_kernel_of(
         after = leave_one_out(model)
         change = ((after.mean() - before.mean()) / scale) ** 2
         change += np.log(np.sqrt(after.variance()) / scale) ** 2
-        if np.sqrt(change.mean(0).max()) < policy.CHANGE_BY_DRAWS:
+        if np.sqrt(change.mean(0).max()) < policy.LEVEL:
             layer.set_kernel_draws(None)
             return False, f"Other values of {own[:-2]} would make no difference."
     return True, f"Predictions average over {_NUM_DRAWS} draws of {own} values."

@@ -100,7 +100,7 @@ class _Many(Trials):
             num_data, num_outputs = trainer.Y.shape
             work = math.sqrt(_WORK / (num_data * num_outputs))
             size = int(np.clip(work, _LEAST_INDUCING, num_data))
-        sizes = [(near, size, policy.NEIGHBOURS), (near, 1, policy.NEIGHBOURS_ALONE)]
+        sizes = [(near, size, policy.NEIGHBOURS), (near, 1, 2 * policy.NEIGHBOURS)]
         if few.single is not None:
             sizes.insert(0, (self._fitted_to_few(few.single), size, policy.NEIGHBOURS))
         best = None

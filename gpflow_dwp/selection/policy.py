@@ -27,9 +27,8 @@ FEW_ROWS = 120
 FEWEST_ROWS = 20
 """So many rows have to be whole, or an output observed in, to be fitted by themselves."""
 NEIGHBOURS = 50
-"""From so many nearest rows residuals of inducing points are predicted - friedman, periods."""
-NEIGHBOURS_ALONE = 100
-"""The same without inducing points - ripples."""
+"""From so many nearest rows residuals of inducing points are predicted - friedman, periods. Without
+these points, twice as many - ripples."""
 NEIGHBOURS_OF_FIT = 30
 """Given so many nearest rows a single layer of many rows is fitted - periods."""
 
@@ -50,15 +49,14 @@ LEAST_NATS = 0.02
 """A deeper model has to gain so much, in nats a row or as a share of CRPS - small tables."""
 SURE_ERRORS = 3.0
 """Where it gains so many standard errors, CRPS may be level - yacht."""
-LEVEL_CRPS = 0.05
-"""As a share: two mean scores are level that differ by no more, nor by a standard error."""
+LEVEL = 0.05
+"""As a share: two mean scores are level that differ by no more, nor by a standard error. Draws of
+the kernel are not kept that change predictions by less, in deviations - piston."""
 LEVEL_NATS = 0.01
 """The same of log density, in nats a row; tails that gain more are kept with less evidence, which
 is a bound - sums of small tables, outliers."""
-NATS_OF_LENGTHSCALE = 1.0
-"""What each parameter of a kernel counts for, as in Akaike's criterion - borehole, swiss."""
-NATS_OF_TAILS = 0.5
-"""What tails count for: where there are none they cost nothing."""
+NATS_OF_PARAMETER = 1.0
+"""What each parameter of a kernel counts for, and tails, as in Akaike's criterion - borehole."""
 SURE_NATS = 10.0
 """With so much more evidence predictions need not be surely better - share, rain. A warp without
 noise has to have so much more of few rows to be tried - skewed."""
@@ -71,14 +69,11 @@ SURE_GAIN_OF_CRPS = 9.0
 """In standard errors: a warp's gain that no row which is missed outweighs - twelve_orders."""
 NATS_OF_FIT = 0.25
 """A bound below a plain process's by so many nats a row is of a posterior that has run away."""
-CHANGE_BY_DRAWS = 0.05
-"""In deviations: draws of the kernel that change predictions by less are not kept - piston."""
 
 # ---- Training
 STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
-"""Gradient steps of deep regressions."""
-STEPS_OF_MANY = 2_500
-"""The same of more rows than 500, and less above 850 in proportion - concrete."""
+"""Gradient steps of deep regressions; by default of more rows than choose kernels fewer, by the
+square root of their number - concrete."""
 STEPS_OF_OTHERS = 1_000
 """Of any other model."""
 STEPS_OF_BATCHES = 600
@@ -90,8 +85,7 @@ ROOM = 5
 LEAST_NOISE = 0.02
 """Variance of noise at which deep models start, at least: features are random as yet."""
 STAGES: tuple[tuple[float, int | None], ...] = ((0.13, None), (0.33, 2), (0.54, 1))
-"""Shares of the steps that each candidate, the best two and the best one take - ignition."""
+"""Shares of the steps that each candidate, the best two and the best one take - ignition. Where
+bounds choose, one that is lower by LEAST_NATS ends a model before the last of them."""
 ANNEALING_OF_ONE = 0.5
 """Share of the steps in which log ratios are annealed, of one candidate - step."""
-FIRST_STAGE = 0.4
-"""The share of the steps after which a bound that is lower by LEAST_NATS ends a model."""

@@ -138,7 +138,7 @@ def no_worse(crps: Array, reference: Array) -> bool:
     """
     excess = crps - reference
     error = excess.std() / np.sqrt(len(excess))
-    return bool(excess.mean() <= min(error, policy.LEVEL_CRPS * reference.mean()))
+    return bool(excess.mean() <= min(error, policy.LEVEL * reference.mean()))
 
 
 def is_level(scores: RowScores, best: RowScores) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -190,9 +191,9 @@ class Search(Trials):
         scores = None if single is None else single.scores
         choice, trainer, num_data = self.choice, self.trainer, len(self.trainer.X)
         steps = choice.num_steps or policy.STEPS[choice.effort]
-        few = policy.ROWS_FOR_CHOICE
-        if choice.num_steps is None and choice.effort == "default" and num_data > few:
-            steps = round(policy.STEPS_OF_MANY * min(1.0, 1.7 * few / num_data))
+        share = min(1.0, policy.ROWS_FOR_CHOICE / num_data)
+        if choice.num_steps is None and choice.effort == "default":
+            steps = round(steps * math.sqrt(share))
         trainings = begin_deep(trainer, plain, is_asked_for=single is None)
         training = halve(trainer, trainings, scores, steps)
         for each in trainings:
@@ -308,7 +309,7 @@ class Search(Trials):
             history = trainer.take_steps(model, steps)
         else:
             try:
-                first = max(1, round(policy.FIRST_STAGE * steps))
+                first = max(1, round((1.0 - policy.STAGES[-1][0]) * steps))
                 history = trainer.take_steps(model, first)
                 bound = trainer.estimate_bound(model)
                 reach = policy.LEAST_NATS * len(trainer.X)

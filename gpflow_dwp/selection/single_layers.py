@@ -21,7 +21,7 @@ from gpflow_dwp.gaussian_process.predictions import leave_out, predict_given, si
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.likelihoods.named import MOST_NUGGET, LikelihoodName, likelihood_by_name
-from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
 from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.choice import Choice
@@ -51,7 +51,7 @@ _FINER = 2.0 ** np.arange(-8.0, -6.0)  # of many rows of one input
 _Noise = tuple[LikelihoodName, Array, tuple[float, float]]
 _NOISE: _Noise = "gaussian", np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
 _NUGGET: _Noise = "noise_free", np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
-# Sums of functions of single inputs.
+# Sums of functions of single inputs that are tried.
 _SUMS = ("AdditiveSquaredExponential", "AdditiveMatern52")
 
 
@@ -214,8 +214,8 @@ class SingleLayers:
         best = plain[0]
         if has_atoms(self.Y, self.steps):
             return best
-        joint = [start for start in plain if start.name not in _SUMS]
-        tried = plain[:2] if best.name in _SUMS else joint  # what sums are behind of, all of them
+        joint = [start for start in plain if start.name not in SUMS]
+        tried = plain[:2] if best.name in SUMS else joint  # what sums are behind of, all of them
         kernels = [*{start.name: start for start in reversed(tried)}.values()]
         if self._noise is _NUGGET:
             kernels = self._bent(best, kernels)
@@ -304,7 +304,7 @@ class SingleLayers:
     def _refit(self, start: Start, likelihood: Gaussian) -> Start:
         began = time.perf_counter()
         start = start.apart(likelihood=likelihood)
-        most = policy.ITERATIONS if start.name in _SUMS else self.max_iterations
+        most = policy.ITERATIONS if start.name in SUMS else self.max_iterations
         return self.scored(self.fit(start, self.rows, min(most, self.max_iterations)), began)
 
     def fit(
@@ -332,14 +332,14 @@ class SingleLayers:
                 data, fitted.kernel, start.likelihood, rows, fitted.precisions
             )
         has_tails = precisions is not None
-        num_counted = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
+        num_of_noise = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
         num_fitted = len(rows) if neighbours is None else len(neighbours)
-        penalty = 0.5 * (num_counted - has_tails) * math.log(num_fitted)
-        penalty += policy.NATS_OF_TAILS * has_tails
-        penalty += policy.NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
+        penalty = 0.5 * (num_of_noise - has_tails) * math.log(num_fitted)
+        num_counted = has_tails + num_lengthscales(start.kernel)
         if isinstance(start.kernel, tuple) and len(start.kernel) > 1:  # each has a variance
-            penalty += policy.NATS_OF_LENGTHSCALE * (len(start.kernel) - 1)
+            num_counted += len(start.kernel) - 1
             penalty -= fitted.log_prior
+        penalty += policy.NATS_OF_PARAMETER * num_counted
         return start._replace(
             kernel=fitted.kernel,
             elbo=fitted.elbo,

@@ -92,7 +92,7 @@ def test_replicates_are_predicted_as_from_all_runs(
 ) -> None:
     """Catches units of the means alone, and other kernels or noise than those of all runs."""
     given = {"likelihood": "gaussian", "kernel": "Matern52", "effort": "quick", "random_state": 0}
-    monkeypatch.setattr(policy, "CHANGE_BY_DRAWS", 0.0)  # which of joined runs is another
+    monkeypatch.setattr(policy, "LEVEL", 0.0)  # which of joined runs is another
     joined = DeepWishartRegressor(**given).fit(RUNS, Y)
     monkeypatch.setattr(DeepWishartRegressor, "_joins_replicates", lambda *_: False)
     full = DeepWishartRegressor(**given).fit(RUNS, Y)

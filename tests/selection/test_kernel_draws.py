@@ -84,7 +84,7 @@ def test_sums_average_over_all_their_parts(monkeypatch: pytest.MonkeyPatch) -> N
     X = rng.uniform(-1.5, 1.5, (25, 2))
     Y = np.sin(2.0 * X[:, :1]) + X[:, 1:] ** 2 + 0.2 * rng.standard_normal((25, 1))
     settings = {"kernel": "AdditiveMatern52", "likelihood": "gaussian", "progress": False}
-    monkeypatch.setattr(policy, "CHANGE_BY_DRAWS", 0.0)
+    monkeypatch.setattr(policy, "LEVEL", 0.0)
     model = select_model((X, Y), depth=1, **settings).model
     layer, T = model.output_layer, rng.uniform(-1.5, 1.5, (6, 2))
     moments, joints, values = [], [], values_of(layer.kernel)

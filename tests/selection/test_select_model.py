@@ -380,24 +380,30 @@ def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> No
         )
 
 
-@pytest.mark.parametrize(("leads", "ends"), [((-90.0, -80.0), True), ((-90.0, -60.0), False)])
+@pytest.mark.parametrize(
+    ("leads", "past", "on"),
+    [((-90.0, -80.0), False, True), ((-90.0, -60.0), True, True), ((49.0, 50.0), True, False)],
+)
 def test_a_trial_ends_where_its_way_leads_nowhere(
-    monkeypatch: pytest.MonkeyPatch, leads: tuple[float, float], ends: bool
+    monkeypatch: pytest.MonkeyPatch, leads: tuple[float, float], past: bool, on: bool
 ) -> None:
-    """Catches deep models that are given up although they come nearer, or trained in vain."""
+    """Catches deep models that are given up although they come nearer, or trained in vain.
+
+    That is told at the ends of stages: in the middle scores may be lower.
+    """
 
     def scores(lead: float) -> RowScores:
         return RowScores(np.full(400, lead / 400.0), np.full(400, 2.0))
 
-    trials = map(scores, leads)
-    monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: next(trials))
+    monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: scores(leads[0]))
     way = _Way(None, scores(0.0), 3_000)
     look = way.look(400)
 
-    told = [look(SimpleNamespace(model=None)) for _ in range(10)]
-    assert told == [False] * 9 + [ends]
-    way.follow(400, scores(leads[1] + 1.0))
-    assert not way.leads_past
+    assert not any(look(SimpleNamespace(model=None)) for _ in range(20))
+    assert way.leads_past
+    assert way.leads_on
+    way.follow(400, scores(leads[1]))
+    assert (way.leads_past, way.leads_on) == (past, on)
     few = _Way(None, RowScores(np.zeros(100), np.ones(100)), 3_000)
     for steps, lead in ((400, -10.0), (1_400, 0.0)):
         few.follow(steps, RowScores(np.full(100, lead / 100.0), np.ones(100)))
