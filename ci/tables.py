@@ -220,8 +220,8 @@ def _counts() -> str:
         {error}. The 90% intervals hold {covered.mean():.1%} of the test rows, and
         {covered.min():.0%} to {covered.max():.0%} of each table's. A fit takes {seconds.min():.0f}
         to {seconds.max():.0f} seconds of processor time, compilation included: of numbers some
-        {round(times["random-forest"], -1):.0f} times what a forest needs, and {times["exact-gp"]:.0f} times
-        what an exact GP with three restarts does."""
+        {round(times["random-forest"], -1):.0f} times what a forest needs, and
+        {times["exact-gp"]:.0f} times what an exact GP with three restarts does."""
     )
 
 
