@@ -112,9 +112,7 @@ def as_emulator(model: Any) -> Emulator:
     if not hasattr(model, "predict_failure"):
         name = type(model).__name__
         way = f": {_HINTS[name]}." if name in _HINTS else "."
-        raise ValueError(
-            f"model must be a DeepWishartRegressor, a chain of them, or a model, got {name}{way}"
-        )
+        raise ValueError(f"model must be a DeepWishartRegressor, chain or model, got {name}{way}")
     if not (hasattr(model, "model_") or hasattr(model, "links")):
         raise ValueError("model must be fitted: call its fit(X, y).")
     of_one = getattr(model, "model_", None)
