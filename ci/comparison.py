@@ -37,8 +37,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import tensorflow as tf
-from gpflow.keras import tf_keras
 from cyclopts import App, Parameter
+from gpflow.keras import tf_keras
 from scipy.stats import norm
 from sklearn import calibration, datasets, ensemble, linear_model, metrics, svm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -159,7 +159,7 @@ class WithDeviation(RegressorMixin, BaseEstimator):
 class SparseGP(RegressorMixin, BaseEstimator):
     """GPflow's SVGP with minibatches of 1,000 rows: Matérn 5/2, a lengthscale for each input."""
 
-    def __init__(self, num_inducing: int = 500, num_steps: int = 5_000, seed: int = 0) -> None:
+    def __init__(self, num_inducing: int = 500, num_steps: int = 3_000, seed: int = 0) -> None:
         self.num_inducing = num_inducing
         self.num_steps = num_steps
         self.seed = seed

@@ -17,6 +17,7 @@ from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
+from gpflow_dwp.selection.observations import has_atoms
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts, warped_noise
 
@@ -35,9 +36,10 @@ def fit_to_near_rows(
     these ended, and where those of a patch of rows that are near each other do.
 
     :param singles: What exact processes are fitted with, of all rows.
-    :param chosen: The one that was chosen: if it has a warp or tails, they are tried here.
+    :param chosen: The one that was chosen: if it has a warp, it is tried here. Tails are tried in
+        any case: of many rows near each other some contradict what few have told.
     :param plain: Processes with Gaussian noise or none, best first.
-    :param is_given: Whether a warp and tails are kept whatever they predict.
+    :param is_given: Whether a warp and tails are kept whatever they predict, and no others tried.
     """
     began, near = time.perf_counter(), NearRows(singles.X, singles.order)
     patch, names = near.patch(), dict.fromkeys(start.name for start in plain[:2])
@@ -56,19 +58,38 @@ def fit_to_near_rows(
         last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
     if isinstance(chosen.likelihood, WarpedStudentT):
-        began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
-        Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
-        rows, index = near.others(np.arange(len(singles.order)), best.kernel)
-        data = singles.X[rows], Z[rows], singles.weights[rows]
-        variance, precisions = noise_variance(likelihood), np.ones(len(Z))
-        noise, df, precisions[rows] = fit_student_noise(*data, best.kernel, variance, index)
-        noise = max(noise, 2.0 * likelihood.variance_lower_bound)
-        likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
-        heavy = best._replace(likelihood=likelihood, precisions=precisions)
-        heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
-        is_kept = is_given or predicts(heavy, best, best, errors=0.0)
-        best = heavy if is_kept else best
+        best = _with_tails(singles, near, best, is_given=is_given)
+    elif not (is_given or has_atoms(singles.Y, singles.steps)):
+        few = _with_tails(singles, near, best, near.few)
+        best = best if few is best else _with_tails(singles, near, best)
     return best
+
+
+def _with_tails(
+    singles: SingleLayers,
+    near: NearRows,
+    best: Start,
+    places: Index | None = None,
+    *,
+    is_given: bool = False,
+) -> Start:
+    """The same process with Student's noise, if that predicts better.
+
+    :param places: Of rows that it is fitted to; None for all, which takes longer.
+    :param is_given: Whether it is kept whatever it predicts.
+    """
+    began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
+    Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
+    places = np.arange(len(singles.order)) if places is None else places
+    rows, index = near.others(places, best.kernel)
+    data = singles.X[rows], Z[rows], singles.weights[rows]
+    variance, precisions = noise_variance(likelihood), np.ones(len(Z))
+    noise, df, precisions[rows] = fit_student_noise(*data, best.kernel, variance, index)
+    noise = max(noise, 2.0 * likelihood.variance_lower_bound)
+    likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
+    heavy = best._replace(likelihood=likelihood, precisions=precisions)
+    heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
+    return heavy if is_given or predicts(heavy, best, best, errors=0.0) else best
 
 
 class NearRows:

@@ -14,7 +14,9 @@ from gpflow_dwp.gaussian_process.predictions import leave_out
 from gpflow_dwp.kernels.values import values_of
 from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.selection import leave_one_out
-from gpflow_dwp.selection.near_rows import NearRows
+from gpflow_dwp.selection.choice import Choice
+from gpflow_dwp.selection.near_rows import NearRows, fit_to_near_rows
+from gpflow_dwp.selection.single_layers import SingleLayers
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (300, 2))
@@ -85,6 +87,18 @@ def test_given_tails_and_weights_are_heeded_where_rows_are_many(
     assert isinstance(model.model_.likelihood, WarpedStudentT)
     assert model.model_.output_layer.num_neighbours
     assert np.sqrt(np.mean((model.predict(x) - np.sin(x[:, 0])) ** 2)) < 0.05
+
+
+def test_tails_are_tried_though_few_rows_have_chosen_none() -> None:
+    """Catches rows that contradict their copies: others like them have densities of -30,000."""
+    data = np.vstack([X, X[:9]]), np.vstack([F, F[:9] + 3.0])
+    singles = SingleLayers(*data, None, np.zeros(1), Choice(num_steps=5), 0)
+    plain = singles.plain(["SquaredExponential"])
+    free, given = (
+        fit_to_near_rows(singles, plain[0], plain, is_given=is_given) for is_given in (False, True)
+    )
+    assert isinstance(free.likelihood, WarpedStudentT)
+    assert not isinstance(given.likelihood, WarpedStudentT)
 
 
 @pytest.mark.usefixtures("eager")
