@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.gaussian_process.predictions import leave_out, sites
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
@@ -22,7 +23,12 @@ from gpflow_dwp.neighbours import Index
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import is_known
 
-__all__ = ["distribution_of", "leave_one_out", "leave_one_out_of_heteroskedastic"]
+__all__ = [
+    "distribution_of",
+    "leave_one_out",
+    "leave_one_out_of_heteroskedastic",
+    "nats_of_function",
+]
 
 _LEAST_LEFT = 0.02
 # Of covariances of neighbours that are in memory at once.
@@ -114,6 +120,24 @@ def _left_out(
         residual = np.maximum(k_s - np.sum(A * A, axis=0), 0.0)
         variances.append((h / left + residual)[:, None].repeat(targets.shape[1], 1))
     return np.stack(means), np.stack(variances)
+
+
+def nats_of_function(
+    layer: RegressionGPLayer, likelihood: Gaussian, weights: Array | None = None
+) -> float:
+    """What log density a row would gain if the function were known, and only noise not.
+
+    :param layer: An exact single layer of one output, each row of which is predicted from others.
+    :param likelihood: Its noise.
+    :param weights: How often each row counts, [N]; None for once.
+    """
+    X, Y = layer.inputs.numpy(), layer.observed.numpy()
+    counts = np.ones(len(X)) if weights is None else weights
+    rows, precisions = counts > 0.0, layer.precisions
+    precisions = None if precisions is None else precisions.numpy()[rows]
+    Z, noise = sites(Y[rows], counts[rows], likelihood, precisions)
+    _, variance = leave_out(X[rows], Z, noise, layer.kernel)
+    return 0.5 * float(np.mean(np.log1p(variance / noise)))
 
 
 def leave_one_out_of_heteroskedastic(

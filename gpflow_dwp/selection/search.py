@@ -22,6 +22,7 @@ from gpflow_dwp.selection.depth import Training, begin_deep, halve
 from gpflow_dwp.selection.found import Found, Trials
 from gpflow_dwp.selection.kernel_draws import draw_kernel_of
 from gpflow_dwp.selection.labels import VARIANCE, sum_of_numbers
+from gpflow_dwp.selection.leave_one_out import nats_of_function
 from gpflow_dwp.selection.levels import LEVELS
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.outputs import criterion, model_of_outputs
@@ -180,11 +181,19 @@ class Search(Trials):
         return self.found(model, history, start, began)
 
     def _is_near_enough(self, single: Found) -> bool:
-        """Whether a single layer leaves nothing that depth could gain."""
-        scores, Y = single.scores, self.trainer.Y
-        left = policy.LEFT_TO_GAIN * crps_without_inputs(Y)
-        are_free = self.choice.candidates is None
-        return are_free and scores is not None and scores.is_sane and scores.mean.crps < left
+        """Whether a single layer leaves nothing that depth could gain, beside noise."""
+        scores, trainer = single.scores, self.trainer
+        if self.choice.candidates is not None or scores is None or not scores.is_sane:
+            return False
+        if scores.mean.crps < policy.LEFT_TO_GAIN * crps_without_inputs(trainer.Y):
+            return True
+        layer, likelihood = single.model.output_layer, single.model.likelihood
+        is_other = trainer.Y.shape[1] > 1 or not isinstance(layer, RegressionGPLayer)
+        if is_other or varies(scores.squares, trainer.X):
+            return False
+        # Of what a function that is known would gain no other model gains more than half.
+        nats = nats_of_function(layer, likelihood, trainer.weights_of_kernels)
+        return 0.5 * nats < policy.LEAST_NATS
 
     def _deepen(self, single: Found | None, plain: list[Start]) -> tuple[Found, str | Comparison]:
         """Train deep candidates, and compare the last of them with a single layer."""
@@ -326,8 +335,8 @@ _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other sing
 _SUM = "Its first kernel is a sum of functions of single inputs, with which the bound is higher."
 _OWN_KERNELS = "Each output has a kernel of its own, fitted to the rows in which it was observed."
 _NEAR_ENOUGH = (
-    "A single layer leaves less than a hundredth of the CRPS that there is without inputs: depth "
-    "was not tried."
+    "A single layer leaves less than a hundredth of the CRPS that there is without inputs, or next "
+    "to nothing beside noise: depth was not tried."
 )
 _SINGLE_AHEAD = (
     "No deep candidate gained enough in its first steps to become better than a single layer."

@@ -13,6 +13,7 @@ from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
+from gpflow_dwp.selection.leave_one_out import nats_of_function
 from gpflow_dwp.selection.observations import has_atoms, odd_targets
 from gpflow_dwp.selection.scores import RowScores
 
@@ -48,6 +49,22 @@ def test_of_a_model_it_is_the_regression_without_the_row_given_each_draw(
             expected = variance + float(model.likelihood.variance.numpy())
             np.testing.assert_allclose(found.means[draw, row], weights @ targets[others], rtol=1e-5)
             np.testing.assert_allclose(found.variances[draw, row, 0], expected, rtol=1e-5)
+
+
+def test_what_a_known_function_would_gain_is_told_by_rows_left_out() -> None:
+    """Catches variances that have the noise in them, and rows that do not count."""
+    counts = np.array([0.0, 2.0] + [1.0] * 13)
+    model = build_deep_wishart_process((X, Y), 1, output="regression", seed=1, jitter=1e-12)
+    noise, nats = float(model.likelihood.variance.numpy()), []
+    for row in range(1, 15):
+        others = np.setdiff1d(np.arange(1, 15), row)
+        A = model.layers[0].kernel(X[others]).numpy() + noise * np.diag(1.0 / counts[others])
+        k = model.layers[0].kernel(X[others], X[[row]]).numpy()
+        variance = model.layers[0].kernel.variance.numpy() - (k.T @ np.linalg.solve(A, k)).item()
+        nats.append(0.5 * np.log1p(variance * counts[row] / noise))
+    np.testing.assert_allclose(
+        nats_of_function(model.layers[0], model.likelihood, counts), np.mean(nats), rtol=1e-6
+    )
 
 
 def test_other_output_layers_are_refused() -> None:

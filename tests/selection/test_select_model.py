@@ -57,6 +57,14 @@ def test_a_single_layer_is_kept_where_depth_does_not_pay() -> None:
     assert np.sqrt(np.mean(np.square(error))) < 0.3
 
 
+def test_depth_is_not_tried_for_what_is_next_to_nothing_beside_noise() -> None:
+    """Catches the seconds of a trial that could not gain enough, were the function known."""
+    data = X, standardised(X[:, :1] + 5.0 * NOISE)
+    selection = select_model(data, kernel="SquaredExponential", **OF_NOISE)
+    assert {each.depth for each in selection.candidates} == {1}
+    assert "next to nothing beside noise" in selection.reason
+
+
 def test_depth_is_chosen_for_a_jump() -> None:
     """Catches a deep candidate that is not trained long enough, or starts where it cannot win."""
     line = np.linspace(-1.0, 1.0, 30)[:, None]
