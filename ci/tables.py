@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +171,23 @@ def _comparison_table(task: str, title: str) -> str:
             )
         row["CPU s"] = f"{block.loc[block['label'] == 'dwp', 'fit_seconds'].mean():.0f}"
         rows.append(row)
+    return as_markdown(rows)
+
+
+def _many_rows() -> str:
+    """Models of tables of many rows."""
+    lines = map(json.loads, (KEPT / "many_rows.jsonl").read_text().splitlines())
+    labels = {"dwp": "default", "svgp": "SVGP"} | _RIVALS
+    rows = []
+    for table, block in pd.DataFrame(list(lines)).groupby("table", sort=False):
+        for metric, name in {**dict(islice(_SCORES.items(), 3)), "fit_seconds": "CPU s"}.items():
+            found = block.set_index("label")[metric]
+            row = {"": f"{table}, {name}"}
+            for label in (label for label in labels if label in found):
+                number = _number(metric, found[label])
+                is_best = found[label] == found.min() and metric in _SCORES
+                row[labels[label]] = f"**{number}**" if is_best else number
+            rows.append(row)
     return as_markdown(rows)
 
 
@@ -439,6 +457,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "comparison, labels": partial(_comparison_table, "classification", "table of labels"),
     "comparison, counts": _counts,
     "comparison, claim": _claim,
+    "comparison, many rows": _many_rows,
     "default model, functions": _functions,
     "default model, growth": _growth,
     "growth, errors": _growth_errors,
