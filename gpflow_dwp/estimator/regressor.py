@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.likelihoods import Gaussian
+from gpflow.likelihoods import Gaussian, Likelihood
 from sklearn.base import RegressorMixin
 from sklearn.utils import _safe_indexing, check_array
 
@@ -21,6 +21,7 @@ from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.observed import AcceptedObservations, accepted_observations
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
 from gpflow_dwp.validation import are_constant, as_real_array, check_integers
@@ -131,6 +132,14 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             constant, an argument of the constructor cannot be used, or a model that goes on was
             fitted to other numbers of columns.
         """
+        if isinstance(self.likelihood, Likelihood):
+            accepted = accepted_observations(self.likelihood).expected
+            if accepted != AcceptedObservations().expected:
+                raise ValueError(
+                    "likelihood must be of any finite numbers, as targets are standardised, got "
+                    f"{type(self.likelihood).__name__}, which is of {accepted}: build that model "
+                    "with gpflow_dwp.build_deep_wishart_process."
+                )
         everything = X = self._inputs_to_fit(X)
         y, _ = exact_numbers("y", y)
         failed = _failed_runs(y)

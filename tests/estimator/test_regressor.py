@@ -323,6 +323,7 @@ def test_seeds() -> None:
         ({"posterior": "B"}, "must be .* got 'B'"),
         ({"posterior": "Z", "depth": 1}, "posterior must be one of GW, A, AB, got 'Z'"),
         ({"inducing": "grid"}, "inducing must be subset, kmeans or a matrix, got 'grid'"),
+        ({"likelihood": gpflow.likelihoods.Poisson()}, "got Poisson, which is of whole numbers"),
     ],
 )
 def test_bad_arguments_are_named_in_fit(arguments: dict[str, Any], message: str) -> None:
