@@ -18,6 +18,7 @@ from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.observations import has_atoms
+from gpflow_dwp.selection.scores import is_ahead, no_worse
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts, warped_noise
 
@@ -25,6 +26,8 @@ __all__ = ["NearRows", "fit_to_near_rows"]
 
 # Rows whose densities are maximised, and iterations.
 _ROWS, _ITERATIONS = 1_000, 40
+# Rows that tell whether noise has tails where few have not said so.
+_MOST_ROWS = 20_000
 
 
 def fit_to_near_rows(
@@ -58,25 +61,38 @@ def fit_to_near_rows(
         last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
     if isinstance(chosen.likelihood, WarpedStudentT):
-        best = _with_tails(singles, near, best, is_given=is_given)
+        heavy = _with_tails(singles, near, best)
+        best = heavy if is_given or predicts(heavy, best, best, errors=0.0) else best
     elif not (is_given or has_atoms(singles.Y, singles.steps)):
-        few = _with_tails(singles, near, best, near.few)
-        best = best if few is best else _with_tails(singles, near, best)
+        best = _with_tails_of_many(singles, near, best)
     return best
 
 
-def _with_tails(
-    singles: SingleLayers,
-    near: NearRows,
-    best: Start,
-    places: Index | None = None,
-    *,
-    is_given: bool = False,
-) -> Start:
-    """The same process with Student's noise, if that predicts better.
+def _with_tails_of_many(singles: SingleLayers, near: NearRows, best: Start) -> Start:
+    """The same process with Student's noise, if many rows are more likely and none far worse.
 
-    :param places: Of rows that it is fitted to; None for all, which takes longer.
-    :param is_given: Whether it is kept whatever it predicts.
+    One row of a thousand that contradicts those next to it is what tails are for, and few have it.
+    """
+    places = np.arange(len(singles.order))[-_MOST_ROWS:]
+    rows, index = near.others(places, best.kernel)
+    heavy = _with_tails(singles, near, best, places)
+    if heavy.scores is None or best.scores is None:
+        return best
+    of_heavy, of_best = (
+        singles.scores(start, rows, index, has_crps=False) for start in (heavy, best)
+    )
+    is_level = no_worse(heavy.scores.crps, best.scores.crps)
+    if not (is_level and is_ahead(of_heavy, of_best, errors=1.0)):
+        return best
+    return heavy if len(places) == len(singles.order) else _with_tails(singles, near, best)
+
+
+def _with_tails(
+    singles: SingleLayers, near: NearRows, best: Start, places: Index | None = None
+) -> Start:
+    """The same process with Student's noise.
+
+    :param places: Of rows that it is fitted to; None for all.
     """
     began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
     Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
@@ -88,8 +104,7 @@ def _with_tails(
     noise = max(noise, 2.0 * likelihood.variance_lower_bound)
     likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
     heavy = best._replace(likelihood=likelihood, precisions=precisions)
-    heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
-    return heavy if is_given or predicts(heavy, best, best, errors=0.0) else best
+    return singles.scored(heavy, began, *near.others(near.few, best.kernel))
 
 
 class NearRows:

@@ -355,21 +355,27 @@ class SingleLayers:
     ) -> Start:
         """With leave-one-out scores of the rows that are for choice, or of some given others."""
         rows = self.rows if rows is None else rows
-        precisions = None if start.precisions is None else start.precisions[rows]
-        likelihood, left = start.likelihood, rows
         try:
-            seen = sites(self.Y[rows], self.weights[rows], likelihood, precisions)
-            if near is None:
-                mean, variance = leave_out(self.X[rows], *seen, start.kernel)
-            else:
-                mean, variance = predict_given(self.X[rows], *seen, start.kernel, near)
-                left = rows[near[:, -1]]
-            X, weights = self.X[left], self.weights[left]
-            distribution = distribution_of(likelihood, X, mean[None], variance[None], weights)
+            scores = self.scores(start, rows, near)
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
             start = start._replace(evidence=-math.inf)
         else:
-            start = start._replace(scores=RowScores.of(distribution, self.Y[left], self.steps))
-            rows = left
-        self._record(start._replace(num_data=len(rows)), time.perf_counter() - began)
+            start = start._replace(scores=scores)
+        num_left = len(rows) if near is None else len(near)
+        self._record(start._replace(num_data=num_left), time.perf_counter() - began)
         return start
+
+    def scores(
+        self, start: Start, rows: Index, near: Index | None = None, *, has_crps: bool = True
+    ) -> RowScores:
+        """Leave-one-out scores of rows, or of some given others, as for :class:`RowScores`."""
+        precisions = None if start.precisions is None else start.precisions[rows]
+        seen = sites(self.Y[rows], self.weights[rows], start.likelihood, precisions)
+        if near is None:
+            mean, variance = leave_out(self.X[rows], *seen, start.kernel)
+        else:
+            mean, variance = predict_given(self.X[rows], *seen, start.kernel, near)
+            rows = rows[near[:, -1]]
+        moments = mean[None], variance[None]
+        left_out = distribution_of(start.likelihood, self.X[rows], *moments, self.weights[rows])
+        return RowScores.of(left_out, self.Y[rows], self.steps, has_crps=has_crps)
