@@ -60,44 +60,42 @@ def fit_to_near_rows(
         warped = last._replace(likelihood=warped_noise(last, singles.Y))
         last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
+    if not (is_given or has_atoms(singles.Y, singles.steps)):
+        return _with_tails_if_likely(singles, near, best)
     if isinstance(chosen.likelihood, WarpedStudentT):
-        heavy = _with_tails(singles, near, best)
-        best = heavy if is_given or predicts(heavy, best, best, errors=0.0) else best
-    elif not (is_given or has_atoms(singles.Y, singles.steps)):
-        best = _with_tails_of_many(singles, near, best)
+        every = np.arange(len(singles.order))
+        return _with_tails(singles, near, best, near.others(every, best.kernel))
     return best
 
 
-def _with_tails_of_many(singles: SingleLayers, near: NearRows, best: Start) -> Start:
-    """The same process with Student's noise, if many rows are more likely and none far worse.
+def _with_tails_if_likely(singles: SingleLayers, near: NearRows, best: Start) -> Start:
+    """The same process with Student's noise, if many rows are more likely and few are no worse.
 
-    One row of a thousand that contradicts those next to it is what tails are for, and few have it.
+    One row of a thousand that contradicts those next to it is what tails are for.
     """
-    places = np.arange(len(singles.order))[-_MOST_ROWS:]
-    rows, index = near.others(places, best.kernel)
-    heavy = _with_tails(singles, near, best, places)
+    every = np.arange(len(singles.order))
+    others = near.others(every[-_MOST_ROWS:], best.kernel)
+    heavy = _with_tails(singles, near, best, others)
     if heavy.scores is None or best.scores is None:
         return best
-    of_heavy, of_best = (
-        singles.scores(start, rows, index, has_crps=False) for start in (heavy, best)
-    )
-    is_level = no_worse(heavy.scores.crps, best.scores.crps)
-    if not (is_level and is_ahead(of_heavy, of_best, errors=1.0)):
+    likely, before = (singles.scores(start, *others, has_crps=False) for start in (heavy, best))
+    if not (is_ahead(likely, before, errors=1.0) and no_worse(heavy.scores.crps, best.scores.crps)):
         return best
-    return heavy if len(places) == len(singles.order) else _with_tails(singles, near, best)
+    if len(every) <= _MOST_ROWS:
+        return heavy
+    return _with_tails(singles, near, best, near.others(every, best.kernel))
 
 
 def _with_tails(
-    singles: SingleLayers, near: NearRows, best: Start, places: Index | None = None
+    singles: SingleLayers, near: NearRows, best: Start, others: tuple[Index, Index]
 ) -> Start:
     """The same process with Student's noise.
 
-    :param places: Of rows that it is fitted to; None for all.
+    :param others: Rows that it is fitted to, and of which others each is predicted.
     """
     began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
     Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
-    places = np.arange(len(singles.order)) if places is None else places
-    rows, index = near.others(places, best.kernel)
+    rows, index = others
     data = singles.X[rows], Z[rows], singles.weights[rows]
     variance, precisions = noise_variance(likelihood), np.ones(len(Z))
     noise, df, precisions[rows] = fit_student_noise(*data, best.kernel, variance, index)
