@@ -220,8 +220,9 @@ def _claim() -> str:
         models, it has the best mean density of three splits, or is within one paired standard
         error of it, on {won}, and the best CRPS on {crps}, in {seconds.min():.0f} to
         {seconds.max():.0f} CPU seconds a fit ([when to use it, and when
-        not](notebooks/how-to/when_to_use_it.md)): one thread of a 2-core AMD EPYC, float64, the
-        split as the seed, by `python ci/comparison.py run --out comparison --splits 0-2`."""
+        not](notebooks/how-to/when_to_use_it.md)): one thread of a 2-core Intel Xeon that other
+        processes shared, float64, the split as the seed, by `python ci/comparison.py run --out
+        comparison --splits 0-2`."""
     )
 
 
