@@ -184,7 +184,7 @@ def _many_rows() -> str:
             found = block.set_index("label")[metric]
             row = {"": f"{table}, {name}"}
             for label in (label for label in labels if label in found):
-                number = _number(metric, found[label])
+                number = "" if np.isnan(found[label]) else _number(metric, found[label])
                 is_best = found[label] == found.min() and metric in _SCORES
                 row[labels[label]] = f"**{number}**" if is_best else number
             rows.append(row)
