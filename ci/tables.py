@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from comparison import CLASSIFICATION, NAMES, comparison_scores
+from comparison import CLASSIFICATION, NAMES, OF_MANY_ROWS, comparison_scores
 from matplotlib.figure import Figure
 from uci.tables import KEPT, as_markdown
 
@@ -183,9 +183,9 @@ def _many_rows() -> str:
         for metric, name in {**dict(islice(_SCORES.items(), 3)), "fit_seconds": "CPU s"}.items():
             found = block.set_index("label")[metric]
             row = {"": f"{table}, {name}"}
-            for label in (label for label in labels if label in found):
-                number = "" if np.isnan(found[label]) else _number(metric, found[label])
-                is_best = found[label] == found.min() and metric in _SCORES
+            for label in (label for label in labels if label in OF_MANY_ROWS):
+                number = _number(metric, found[label]) if label in found else ""
+                is_best = metric in _SCORES and label == found.idxmin()
                 row[labels[label]] = f"**{number}**" if is_best else number
             rows.append(row)
     return as_markdown(rows)
