@@ -30,6 +30,8 @@ __all__ = ["NearestRows"]
 
 # Where functions are drawn jointly, points may coincide: relative to the kernel's variance.
 _JITTER = 1e-10
+# Rows whose covariances with the inducing points are in memory at once.
+_BLOCK = 16_384
 
 _Moments = tuple[tf.Tensor, tf.Tensor]
 
@@ -168,15 +170,22 @@ class NearestRows(abc.ABC):
         kernel = self._kernel(points.dtype)
         K = kernel(points)
         tril = factorise(K, relative_jitter(K, self.jitter), name="the output layer's K_ii").tril
-        loadings = self._loadings(points, tril, rows.features)
-        left = kernel(rows.features, full_cov=False) - tf.reduce_sum(loadings**2, axis=-1)
-        variance = tf.maximum(left, tf.zeros([], left.dtype)) + rows.noise
-        scaled = loadings / variance[..., None]
-        H = tf.matmul(scaled, loadings, transpose_a=True)
-        H = tf.linalg.set_diag(H, tf.linalg.diag_part(H) + 1.0)
+        num_draws, num_points, num_outputs = *sizes(points)[:2], sizes(rows.targets)[-1]
+        H = tf.eye(num_points, batch_shape=[num_draws], dtype=points.dtype)
+        mean = tf.zeros([num_draws, num_points, num_outputs], points.dtype)
+        num_rows, found = rows.noise.shape[0], []
+        for start in range(0, num_rows or 1, _BLOCK):
+            block = slice(start, None if num_rows is None else start + _BLOCK)
+            features, targets = rows.features[:, block], rows.targets[..., block, :]
+            loadings = self._loadings(points, tril, features)
+            left = kernel(features, full_cov=False) - tf.reduce_sum(loadings**2, axis=-1)
+            variance = tf.maximum(left, tf.zeros([], left.dtype)) + rows.noise[block]
+            scaled = loadings / variance[..., None]
+            H += tf.matmul(scaled, loadings, transpose_a=True)
+            mean += tf.matmul(scaled, targets, transpose_a=True)
+            found.append((loadings, variance))
+        loadings, variance = (tf.concat(each, axis=1) for each in zip(*found, strict=True))
         precision = factorise(H, None, name="the precision at the inducing points")
-        targets = tf.broadcast_to(rows.targets, [*sizes(loadings)[:2], sizes(rows.targets)[-1]])
-        mean = tf.matmul(scaled, targets, transpose_a=True)
         mean = tf.linalg.cholesky_solve(precision.tril, mean)
         return InducingRows(points, tril, loadings, variance, mean, precision)
 

@@ -82,11 +82,15 @@ def references(model: Any, noise: np.ndarray) -> tuple[Any, list[Reference]]:
 
 
 @pytest.mark.parametrize(("depth", "num_inducing"), [(1, 6), (2, 6), (1, 30)])
-def test_predictions_add_what_nearest_rows_tell(depth: int, num_inducing: int) -> None:
-    """Catches a residual that inducing points have told already, and one that is told twice.
+def test_predictions_add_what_nearest_rows_tell(
+    depth: int, num_inducing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a residual that inducing points have told already, one that is told twice, and a
+    block of rows that is left out.
 
     With all rows as inducing points the process is exact.
     """
+    monkeypatch.setattr("gpflow_dwp.layers.rows._BLOCK", 8)
     model = make(depth, num_inducing, 5)
     posterior, draws = references(model, np.full(30, NOISE))
     layer, path = posterior.output, posterior.path
