@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 from gpflow.kernels import Kernel
+from scipy import stats
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.gaussian_process.predictions import predict_given, sites
 from gpflow_dwp.gaussian_process.student_noise import fit_student_noise
 from gpflow_dwp.kernels.values import Parts, inverse_scales, parts_of
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
@@ -18,7 +20,7 @@ from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.observations import has_atoms
-from gpflow_dwp.selection.scores import is_ahead, no_worse
+from gpflow_dwp.selection.scores import no_worse
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts, warped_noise
 
@@ -60,42 +62,39 @@ def fit_to_near_rows(
         warped = last._replace(likelihood=warped_noise(last, singles.Y))
         last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
-    if not (is_given or has_atoms(singles.Y, singles.steps)):
-        return _with_tails_if_likely(singles, near, best)
-    if isinstance(chosen.likelihood, WarpedStudentT):
-        every = np.arange(len(singles.order))
-        return _with_tails(singles, near, best, near.others(every, best.kernel))
-    return best
-
-
-def _with_tails_if_likely(singles: SingleLayers, near: NearRows, best: Start) -> Start:
-    """The same process with Student's noise, if many rows are more likely and few are no worse.
-
-    One row of a thousand that contradicts those next to it is what tails are for.
-    """
-    every = np.arange(len(singles.order))
-    others = near.others(every[-_MOST_ROWS:], best.kernel)
-    heavy = _with_tails(singles, near, best, others)
+    if is_given:
+        has_tails = isinstance(chosen.likelihood, WarpedStudentT)
+        return _with_tails(singles, near, best) if has_tails else best
+    others = near.others(np.arange(len(singles.order))[-_MOST_ROWS:], best.kernel)
+    if has_atoms(singles.Y, singles.steps) or not _has_tails(singles, best, others):
+        return best
+    heavy = _with_tails(singles, near, best)
     if heavy.scores is None or best.scores is None:
         return best
-    likely, before = (singles.scores(start, *others, has_crps=False) for start in (heavy, best))
-    if not (is_ahead(likely, before, errors=1.0) and no_worse(heavy.scores.crps, best.scores.crps)):
-        return best
-    if len(every) <= _MOST_ROWS:
-        return heavy
-    return _with_tails(singles, near, best, near.others(every, best.kernel))
+    return heavy if no_worse(heavy.scores.crps, best.scores.crps) else best
 
 
-def _with_tails(
-    singles: SingleLayers, near: NearRows, best: Start, others: tuple[Index, Index]
-) -> Start:
-    """The same process with Student's noise.
+def _has_tails(singles: SingleLayers, start: Start, others: tuple[Index, Index]) -> bool:
+    """Whether errors of rows are more likely of a Student's distribution than of a normal one.
 
-    :param others: Rows that it is fitted to, and of which others each is predicted.
+    They are by their deviations. With Student's noise itself rows would have told the factors of
+    their neighbours, which flatters.
     """
+    rows, index = others
+    Z, noise = sites(singles.Y[rows], singles.weights[rows], start.likelihood)
+    mean, variance = predict_given(singles.X[rows], Z, noise, start.kernel, index)
+    own = index[:, -1]
+    errors = ((Z[own] - mean) / np.sqrt(variance + noise[own])[:, None]).ravel()
+    df, _, scale = stats.t.fit(errors, floc=0.0)
+    gain = stats.t.logpdf(errors, df, scale=scale) - stats.norm.logpdf(errors, scale=errors.std())
+    return bool(gain.mean() > policy.LEVEL_NATS)
+
+
+def _with_tails(singles: SingleLayers, near: NearRows, best: Start) -> Start:
+    """The same process with Student's noise."""
     began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
     Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
-    rows, index = others
+    rows, index = near.others(np.arange(len(singles.order)), best.kernel)
     data = singles.X[rows], Z[rows], singles.weights[rows]
     variance, precisions = noise_variance(likelihood), np.ones(len(Z))
     noise, df, precisions[rows] = fit_student_noise(*data, best.kernel, variance, index)

@@ -89,15 +89,17 @@ def test_given_tails_and_weights_are_heeded_where_rows_are_many(
     assert np.sqrt(np.mean((model.predict(x) - np.sin(x[:, 0])) ** 2)) < 0.05
 
 
-def test_tails_are_tried_though_few_rows_have_chosen_none() -> None:
-    """Catches rows that contradict their copies: others like them have densities of -30,000."""
-    data = np.vstack([X, X[:9]]), np.vstack([F, F[:9] + 3.0])
+@pytest.mark.parametrize("has_outliers", [True, False])
+def test_tails_are_kept_where_rows_contradict_their_copies(has_outliers: bool) -> None:
+    """Catches densities of -30,000 of others like them, and tails of noise that has none."""
+    copies = F[:9] + 3.0 if has_outliers else F[:9]
+    data = np.vstack([X, X[:9]]), np.vstack([F, copies]) + 0.1 * RNG.standard_normal((309, 1))
     singles = SingleLayers(*data, None, np.zeros(1), Choice(num_steps=5), 0)
     plain = singles.plain(["SquaredExponential"])
     free, given = (
         fit_to_near_rows(singles, plain[0], plain, is_given=is_given) for is_given in (False, True)
     )
-    assert isinstance(free.likelihood, WarpedStudentT)
+    assert isinstance(free.likelihood, WarpedStudentT) == has_outliers
     assert not isinstance(given.likelihood, WarpedStudentT)
 
 
