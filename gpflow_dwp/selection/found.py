@@ -61,7 +61,7 @@ class Trials:
     def has_leave_one_out(self) -> bool:
         """Whether models are scored by what they predict of each row from all others."""
         choice, trainer = self.trainer.choice, self.trainer
-        is_regression = choice.output != "pseudo_targets"
+        is_regression = choice.output in (None, "regression")
         is_regression &= not trainer.has_missing or trainer.may_have_own_kernels
         return choice.batch_size is None and is_regression
 

@@ -48,11 +48,17 @@ def test_a_layer_of_ones_own(tmp_path: Path) -> None:
         assert isinstance(first.kernel, SquaredExponential) and isinstance(last.kernel, Matern52)
 
 
-def test_candidates_are_compared_by_bounds() -> None:
-    """Catches lists that other likelihoods and learned outputs take no notice of."""
-    given = [SKIP, Candidate(depth=1, kernel="Matern32")]
-    settings = {"output": "pseudo_targets", "num_steps": 2, "progress": False}
-    selection = select_model(DATA, candidates=given, **settings)
+@pytest.mark.parametrize(
+    ("output", "deep"),
+    [
+        ("pseudo_targets", SKIP),
+        ("nearest_neighbours", Candidate(depth=2, kernel="SquaredExponential")),
+    ],
+)
+def test_candidates_are_compared_by_bounds(output: str, deep: Candidate) -> None:
+    """Catches lists that given outputs take no notice of, and outputs without a deep model."""
+    given = [deep, Candidate(depth=1, kernel="Matern32")]
+    selection = select_model(DATA, candidates=given, output=output, num_steps=2, progress=False)
     tried = [(each.depth, each.kernel) for each in selection.candidates[-2:]]
     assert tried == [(2, "SquaredExponential"), (1, "Matern32")]
     assert selection.best.elbo == max(each.elbo for each in selection.candidates[-2:])
