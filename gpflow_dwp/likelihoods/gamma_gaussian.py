@@ -37,7 +37,7 @@ class GammaPrecision(gpflow.Module):
 
     Of n numbers z_i ~ N(0, 1/τ) the best posterior is a = a₀ + n/2, whatever else is learned, and
     b = b₀ + ½ E Σ z_i². So a is fixed; b starts where E[τ] is that of the prior, and :func:`fit`
-    moves it to this best value, where any other optimiser follows gradients.
+    moves it to this best value, where any other optimiser, and all without n, follow gradients.
 
     :param prior_concentration: Shape of the prior, a₀, positive.
     :param prior_rate: b₀, positive, in the inverse units of τ.
@@ -51,6 +51,7 @@ class GammaPrecision(gpflow.Module):
         check_not_negative(count=count)
         self.prior_concentration = float(prior_concentration)
         self.prior_rate = float(prior_rate)
+        self.is_counted = count > 0.0
         dtype, transform = default_float(), positive(base="exp", lower=0.0)
         best = prior_concentration + 0.5 * count
         self.concentration = Parameter(best, dtype=dtype, transform=transform, trainable=False)

@@ -132,7 +132,8 @@ class CompiledLoop:
         self.precisions = [
             part
             for part in self.model.submodules
-            if isinstance(part, GammaPrecision) and part.rate.trainable and part.rate.prior is None
+            if isinstance(part, GammaPrecision) and part.is_counted
+            if part.rate.trainable and part.rate.prior is None
         ]
         rates = {id(each.rate.unconstrained_variable) for each in self.precisions}
         self.variables = sorted(self.model.trainable_variables, key=lambda each: id(each) in rates)

@@ -11,6 +11,8 @@ from scipy import integrate, stats
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.likelihoods.gamma_gaussian import GammaPrecision
+from gpflow_dwp.models import build_deep_wishart_process
+from gpflow_dwp.training import fit
 
 
 def precision() -> GammaPrecision:
@@ -35,6 +37,16 @@ def test_moments_and_divergence_are_those_of_gamma_distributions() -> None:
 def test_bad_priors_are_refused() -> None:
     with pytest.raises(ValueError, match="prior_rate must be a positive number"):
         GammaPrecision(1.0, 0.0)
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_precision_of_an_unknown_count_is_learned() -> None:
+    """Catches its best rate taken as of a count that it has not."""
+    X = np.linspace(-1.0, 1.0, 20)[:, None]
+    likelihood = GammaGaussian()
+    model = build_deep_wishart_process((X, np.sin(3.0 * X)), 1, likelihood=likelihood)
+    fit(model, (X, np.sin(3.0 * X)), 3, progress=False)
+    assert np.isfinite(likelihood.precision.rate) and likelihood.precision.rate != 6.0
 
 
 def test_expected_log_likelihood_is_an_integral_over_function_and_precision() -> None:
