@@ -20,7 +20,7 @@ from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.observations import has_atoms
-from gpflow_dwp.selection.scores import no_worse
+from gpflow_dwp.selection.scores import is_better
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import Start, best_start, noise_variance, predicts, warped_noise
 
@@ -28,8 +28,8 @@ __all__ = ["NearRows", "fit_to_near_rows"]
 
 # Rows whose densities are maximised, and iterations.
 _ROWS, _ITERATIONS = 1_000, 40
-# Rows that tell whether noise has tails where few have not said so.
-_MOST_ROWS = 20_000
+# Rows that tell whether errors have tails, and those that are left out of a fit of these.
+_MOST_ROWS, _MOST_LEFT_OUT = 20_000, 4_000
 
 
 def fit_to_near_rows(
@@ -62,24 +62,33 @@ def fit_to_near_rows(
         warped = last._replace(likelihood=warped_noise(last, singles.Y))
         last = near.fit(singles, warped, _ITERATIONS, began)
         best = last if is_given or predicts(last, best, best) else best
-    if is_given:
-        has_tails = isinstance(chosen.likelihood, WarpedStudentT)
-        return _with_tails(singles, near, best) if has_tails else best
-    others = near.others(np.arange(len(singles.order))[-_MOST_ROWS:], best.kernel)
-    if has_atoms(singles.Y, singles.steps) or not _has_tails(singles, best, others):
+    began, every = time.perf_counter(), np.arange(len(singles.order))
+    if is_given and not isinstance(chosen.likelihood, WarpedStudentT):
         return best
-    heavy = _with_tails(singles, near, best)
-    if heavy.scores is None or best.scores is None:
+    if not is_given and not _tails_are_better(singles, near, best):
         return best
-    return heavy if no_worse(heavy.scores.crps, best.scores.crps) else best
+    heavy = _with_tails(singles, best, near.others(every, best.kernel))
+    heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
+    return best if heavy.scores is None else heavy
+
+
+def _tails_are_better(singles: SingleLayers, near: NearRows, best: Start) -> bool:
+    """Whether errors have tails, and rows are better predicted with them that were left out.
+
+    Other rows have told the factors of their neighbours, which flatters.
+    """
+    size = len(singles.order)
+    some = near.others(np.arange(size)[-_MOST_ROWS:], best.kernel)
+    if has_atoms(singles.Y, singles.steps) or not _has_tails(singles, best, some):
+        return False
+    seen = size - min(size // 5, _MOST_LEFT_OUT)
+    heavy = _with_tails(singles, best, near.others(np.arange(seen), best.kernel, seen))
+    left_out = near.others(np.arange(seen, size), best.kernel, seen)
+    return is_better(*(singles.scores(each, *left_out) for each in (heavy, best)))
 
 
 def _has_tails(singles: SingleLayers, start: Start, others: tuple[Index, Index]) -> bool:
-    """Whether errors of rows are more likely of a Student's distribution than of a normal one.
-
-    They are by their deviations. With Student's noise itself rows would have told the factors of
-    their neighbours, which flatters.
-    """
+    """Whether errors of rows are more likely of a Student's distribution than of a normal one."""
     rows, index = others
     Z, noise = sites(singles.Y[rows], singles.weights[rows], start.likelihood)
     mean, variance = predict_given(singles.X[rows], Z, noise, start.kernel, index)
@@ -90,18 +99,20 @@ def _has_tails(singles: SingleLayers, start: Start, others: tuple[Index, Index])
     return bool(gain.mean() > policy.LEVEL_NATS)
 
 
-def _with_tails(singles: SingleLayers, near: NearRows, best: Start) -> Start:
-    """The same process with Student's noise."""
-    began, likelihood = time.perf_counter(), WarpedStudentT.of(best.likelihood)
+def _with_tails(singles: SingleLayers, best: Start, others: tuple[Index, Index]) -> Start:
+    """The same process with Student's noise.
+
+    :param others: Rows that it is fitted to, and of which others each is predicted.
+    """
+    likelihood = WarpedStudentT.of(best.likelihood)
     Z = likelihood.warp.forward(tf.constant(singles.Y)).numpy()
-    rows, index = near.others(np.arange(len(singles.order)), best.kernel)
+    rows, index = others
     data = singles.X[rows], Z[rows], singles.weights[rows]
     variance, precisions = noise_variance(likelihood), np.ones(len(Z))
     noise, df, precisions[rows] = fit_student_noise(*data, best.kernel, variance, index)
     noise = max(noise, 2.0 * likelihood.variance_lower_bound)
     likelihood = positive_by_exp(WarpedStudentT(likelihood.warp, noise, df))
-    heavy = best._replace(likelihood=likelihood, precisions=precisions)
-    return singles.scored(heavy, began, *near.others(near.few, best.kernel))
+    return best._replace(likelihood=likelihood, precisions=precisions)
 
 
 class NearRows:
@@ -128,14 +139,21 @@ class NearRows:
             return fitted
         return singles.scored(fitted, began, *self.others(self.few, fitted.kernel))
 
-    def others(self, places: Index, kernel: Kernel | Parts) -> tuple[Index, Index]:
+    def others(
+        self, places: Index, kernel: Kernel | Parts, seen: int | None = None
+    ) -> tuple[Index, Index]:
         """The nearest others of some rows, as :class:`Evidence` takes neighbours.
 
+        :param seen: How many rows, in their order, may be neighbours; None for all.
         :return: All rows that come up, [U], and in terms of these the neighbours of each, its own
             last, [B, m + 1].
         """
-        size = min(policy.NEIGHBOURS_OF_FIT, len(self._order) - 1)
-        return self._within(nearest_others(self._scaled(kernel), places, size), places)
+        rows = self._scaled(kernel)
+        known = rows[:seen]
+        size = min(policy.NEIGHBOURS_OF_FIT, len(known) - 1)
+        if places[-1] < len(known):
+            return self._within(nearest_others(known, places, size), places)
+        return self._within(nearest(known, rows[places], size), places)
 
     def patch(self) -> Index:
         """Rows that are as near to each other as can be."""
