@@ -8,7 +8,7 @@ import numpy as np
 
 from gpflow_dwp.pareto_smoothing import MOST_K
 from gpflow_dwp.selection import policy
-from gpflow_dwp.selection.scores import LeaveOneOut, RowScores, gains, is_better
+from gpflow_dwp.selection.scores import LeaveOneOut, RowScores, gains, is_better, standard_error
 
 __all__ = ["Comparison", "compare"]
 
@@ -25,7 +25,8 @@ class Comparison(NamedTuple):
     :param than: Which the other one is.
     :param new: Mean scores of the first, in the model's units.
     :param old: Mean scores of the other.
-    :param gain: Of mean log density, in nats a row, where each counts for 20 at most.
+    :param gain: Of mean log density, in nats a row, where each counts for 20 at most, and for none
+        if its scores are rough and speak for the first.
     :param error: The standard error of that, of paired rows.
     :param rough: The share of rows whose smoothed scores are rough, as k̂ is above 0.7.
     :param verdict: What is said of it.
@@ -55,6 +56,7 @@ class Comparison(NamedTuple):
         limit = ""
         if abs(self.gain - (a - c)) > _ROUNDING:
             limit = f", where no row counts for more than {policy.MOST_NATS_OF_A_ROW:g}"
+            limit += ", and none for it whose score is rough" if self.rough else ""
         rows = "each row" if self.num_rows is None else f"each of {self.num_rows:,} rows"
         said = (
             f"{self.what} predicts {rows} from all others {self.verdict} than {self.than}: log "
@@ -88,11 +90,10 @@ def compare(
     :param num_rows: How many rows were left out; None for all.
     """
     gain = gains(scores, reference)
-    error = float(gain.std() / np.sqrt(len(gain)))
     verdict: Verdict = "no better"
     if gain.mean() > 0.0:
         verdict = "better" if is_better(scores, reference) else "not clearly better"
     rough = 0.0 if scores.k_hat is None else float(np.mean(scores.k_hat > MOST_K))
     is_kept, means = verdict == "better" and may_be_kept, (scores.mean, reference.mean)
-    numbers = float(gain.mean()), error, rough
+    numbers = float(gain.mean()), standard_error(gain), rough
     return Comparison(what, than, *means, *numbers, verdict, is_kept, num_rows)

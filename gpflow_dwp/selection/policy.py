@@ -49,7 +49,7 @@ LEAST_NATS = 0.02
 """A deeper model has to gain so much, in nats a row or as a share of CRPS; it is not tried where a
 function that is known would gain less than twice as much - small tables, wingweight."""
 SURE_ERRORS = 3.0
-"""Where it gains so many standard errors, CRPS may be level - yacht."""
+"""Where it gains so many standard errors, CRPS may be higher by one of its own - yacht, xiong."""
 LEVEL = 0.05
 """As a share: two mean scores are level that differ by no more, nor by a standard error. Draws of
 the kernel are not kept that change predictions by less, in deviations - piston."""
