@@ -41,8 +41,8 @@ def fit_to_near_rows(
     these ended, and where those of a patch of rows that are near each other do.
 
     :param singles: What exact processes are fitted with, of all rows.
-    :param chosen: The one that was chosen: if it has a warp, it is tried here. Tails are tried in
-        any case: of many rows near each other some contradict what few have told.
+    :param chosen: The one that was chosen: if it has a warp, it is tried here. Tails are tried if
+        errors have some: of many rows near each other some contradict what few have told.
     :param plain: Processes with Gaussian noise or none, best first.
     :param is_given: Whether a warp and tails are kept whatever they predict, and no others tried.
     """
@@ -69,7 +69,7 @@ def fit_to_near_rows(
         return best
     heavy = _with_tails(singles, best, near.others(every, best.kernel))
     heavy = singles.scored(heavy, began, *near.others(near.few, best.kernel))
-    return best if heavy.scores is None else heavy
+    return heavy if is_given or heavy.scores is not None else best
 
 
 def _tails_are_better(singles: SingleLayers, near: NearRows, best: Start) -> bool:
@@ -77,9 +77,10 @@ def _tails_are_better(singles: SingleLayers, near: NearRows, best: Start) -> boo
 
     Other rows have told the factors of their neighbours, which flatters.
     """
+    if best.scores is None or has_atoms(singles.Y, singles.steps):
+        return False
     size = len(singles.order)
-    some = near.others(np.arange(size)[-_MOST_ROWS:], best.kernel)
-    if has_atoms(singles.Y, singles.steps) or not _has_tails(singles, best, some):
+    if not _has_tails(singles, best, near.others(np.arange(size)[-_MOST_ROWS:], best.kernel)):
         return False
     seen = size - min(size // 5, _MOST_LEFT_OUT)
     heavy = _with_tails(singles, best, near.others(np.arange(seen), best.kernel, seen))
