@@ -46,7 +46,6 @@ def test_numbers_are_those_recorded(group: str, request: pytest.FixtureRequest) 
     if group == "estimators":  # which are trained in a few steps
         request.getfixturevalue("eager")
     found = golden.differences(golden.digest(golden.GROUPS[group]()), STORED[group])
-
     lines = [
         f"{difference:.1e} > {tolerance(group, name):.0e}  {name}"
         for name, difference in found.items()

@@ -77,7 +77,6 @@ def test_python_blocks_run_one_after_the_other(
     monkeypatch.setitem(defaults, "num_steps", FEW)
     monkeypatch.setitem(defaults, "effort", "quick")
     namespace = given()
-
     # The empty lines make a traceback name the guide's line.
     for line, block in python_blocks(guide.read_text(encoding="utf-8")):
         for package in ELSEWHERE:
@@ -124,9 +123,7 @@ def test_examples(module: SourceModule) -> None:
     tests = Finder(exclude_empty=True).find(imported, module.name)
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     report: list[str] = []
-
     for test in tests:
         runner.run(test, out=report.append)
-
     assert sum(len(test.examples) for test in tests) == written_examples(module)
     assert runner.summarize(verbose=False).failed == 0, "".join(report)

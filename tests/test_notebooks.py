@@ -56,7 +56,6 @@ def test_notebook_runs(path: Path, kernel: Any, tmp_path: Path) -> None:
     fresh = nbformat.v4.new_code_cell(FRESH.format(folder=str(tmp_path), eager=eager))
     notebook.cells.insert(0, fresh)
     client = nbclient.NotebookClient(notebook, km=kernel, timeout=LONGEST_CELL)
-
     try:
         client.execute()
     finally:

@@ -17,9 +17,7 @@ def test_parts_say_what_a_model_rests_on() -> None:
     """Catches a part that is not asked, an entry that comes twice, and one of another model's."""
     model = build_deep_wishart_process((X, X), depth=3)
     model.likelihood.papers = ("@misc{mine}",)
-
     text = citation(model)
-
     for entry in (DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR, "@misc{mine}", "@article{GPflow2017"):
         assert text.count(entry) == 1, entry
     assert "louizos" not in text and text.count("{") == text.count("}")
@@ -35,7 +33,6 @@ def test_what_is_no_model_is_refused() -> None:
 def test_the_package_is_cited_with_its_version_and_the_same_papers() -> None:
     """Catches a version, a title or a DOI that is changed in one place only."""
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-
     assert f'version = "{cited["version"]}"' in (ROOT / "pyproject.toml").read_text("utf-8")
     for entry, paper in zip(
         (DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR), cited["references"], strict=True

@@ -25,9 +25,7 @@ def test_the_site_builds_without_running_notebooks(
     monkeypatch.setenv("GPFLOW_DWP_DOCS_EXECUTION", "off")
     site, trees = str(tmp_path / "site"), str(tmp_path / "trees")
     build = pytest.importorskip("sphinx.cmd.build")
-
     assert build.main([*OPTIONS, "-c", "ci/docs", "-d", trees, "notebooks", site]) == 0
-
     command = [sys.executable, "ci/docs/check_links.py", site]
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stdout[-2_000:]

@@ -27,6 +27,32 @@ from gpflow_dwp.models import VariationalModel
 
 FIT = ("table.csv", "--target", "price", "--depth", "1", "--num-steps", "2", "--num-inducing", "2")
 FEW = ("--quiet",)
+# What is no array of finite numbers with the rows and axes of another.
+NO_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "None": lambda A: None,
+    "text": lambda A: np.full(A.shape, "7"),
+    "one text": lambda A: put(A, "007"),
+    "objects": lambda A: put(A, object()),
+    "complex": lambda A: A + 1j,
+    "dates": lambda A: np.full(A.shape, np.timedelta64(1, "s")),
+    "fields": lambda A: np.zeros(A.shape, [("x", float)]),
+    "ragged": lambda A: [[1.0], *[[1.0, 2.0]] * (len(A) - 1)],
+    "nan": lambda A: put(A, np.nan, float),
+    "inf": lambda A: put(A, -np.inf, float),
+    "beyond float64": lambda A: put(A, 10**400),
+    "scalar": lambda A: 1.0,
+    "a cube": lambda A: np.zeros((len(A), 2, 2)),
+    "no rows": lambda A: A[:0],
+    "no columns": lambda A: A[..., :0],
+    "one row less": lambda A: A[:-1],
+}
+
+
+def put(array: Any, value: Any, kind: Any = object) -> Any:
+    """An array with another value in its second row."""
+    changed = np.array(array, kind)
+    changed[(1, *(0,) * (changed.ndim - 1))] = value
+    return changed
 
 
 class Outcome(NamedTuple):
@@ -154,8 +180,3 @@ def untrained(here: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*places, "evaluation.predictions.predict", "evaluation.predictions.judge"):
         monkeypatch.setattr(f"gpflow_dwp.{name}", begin)
     return here
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any, get_args
 import pandas as pd
 from command_line import columns, declared_options
 from cyclopts import Argument
-from faults.conftest import FEW, FIT, command, content, not_refused
+from faults.conftest import FEW, FIT, command, not_refused
+from faults.states import read_tree
 
 IN_SHORT = 20
 # Of each type of option, what it is not.
@@ -65,30 +64,23 @@ def _type_of(option: Argument) -> type:
 
 
 def test_options_of_no_use_are_refused(untrained: Path, some: Any) -> None:
-    before, wrong = content(untrained), list[str]()
+    before, wrong = read_tree(untrained), list[str]()
     for arguments, pattern in [*some([*bad_options()], IN_SHORT), *MISTAKES]:
         wrong += not_refused(command(*arguments), pattern, " ".join(arguments))
-        if content(untrained) != before:
+        if read_tree(untrained) != before:
             wrong.append(f"{' '.join(arguments)} changes files")
-            before = content(untrained)
+            before = read_tree(untrained)
     assert not wrong, "\n".join(wrong)
 
 
-def text(table: dict[str, Any]) -> str:
-    """A table as CSV."""
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
-    return file.getvalue()
+def text(**others: list[Any]) -> bytes:
+    """The table with other columns, as CSV."""
+    return pd.DataFrame({**TABLE, **others}).to_csv(index=False).encode()
 
 
-GOOD = text(TABLE).encode()
-# In the place of a number.
-CELLS = (
-    *("inf", "-inf", "1e400", "1.7e308", "-1.7e308", "x", "1,5", "1.2.3", "0x10"),
-    *("1e", "TRUE", "2020-01-01", "1+2j", "1\0", "9" * 400),
-)
+GOOD = text()
+# In the place of a number; what a table may have besides is with the tests of reading.
+CELLS = ("1.7e308", "1,5", "1.2.3", "0x10", "1e", "TRUE", "2020-01-01", "1+2j", "9" * 400)
 PACKERS = {"gz": gzip.compress, "xz": lzma.compress}
 Row = tuple[str, "bytes | Callable[[Path], object]", str]
 
@@ -98,7 +90,7 @@ def bad_cells() -> Iterator[Row]:
     for cell in CELLS:
         values = list(TABLE["b"])
         values[5] = cell
-        yield "t.csv", text({**TABLE, "b": values}).encode(), "'b'.*row 6|too (large|far)|byte 0"
+        yield "t.csv", text(b=values), "'b'.*row 6|too (large|far)"
 
 
 def damaged_archives() -> Iterator[Row]:
@@ -115,16 +107,11 @@ def damaged_archives() -> Iterator[Row]:
 def bad_files() -> Iterator[Row]:
     """Other things that are wrong with a file."""
     lines = GOOD.splitlines(keepends=True)
-    for damaged in (b"", b"\n\n\n", lines[0], bytes(range(256)) * 8, GOOD.decode().encode("cp037")):
+    quoted = b"".join([*lines[:4], b'"' + lines[4], *lines[5:]])
+    for damaged in (b"\n\n\n", bytes(range(256)) * 8, GOOD.decode().encode("cp037"), quoted):
         yield "t.csv", damaged, "t.csv"
-    yield "t.csv", b"".join([*lines[:4], b'"' + lines[4], *lines[5:]]), "t.csv"
-    yield "t.csv", GOOD.replace(b"a,b", b"a,a"), "t.csv.*'?a'?"
-    yield "t.csv", text({**TABLE, "a": [""] * 12}).encode(), "'a'"
-    yield "t.csv", text({**TABLE, "b": [f"{i}e305" for i in range(12)]}).encode(), "too (large|far)"
-    yield "t.csv", lambda path: path.mkdir(), "directory"
-    yield "t.csv", lambda path: None, "t.csv.*(exist|no such|not a file)"
-    yield "t.parquet", GOOD, "t.parquet"
-    for value in ([1.0, 2.0], {"x": 1}, b"x", None, float("inf")):
+    yield "t.csv", text(b=[f"{i}e305" for i in range(12)]), "too (large|far)"
+    for value in ({"x": 1}, b"x", None, float("inf")):
         frame = pd.DataFrame({**TABLE, "a": [value] * 12})
         yield "t.parquet", frame.to_parquet, "'a'"
 
@@ -138,10 +125,8 @@ def test_tables_of_no_use_are_refused(untrained: Path, some: Any) -> None:
         folder.mkdir()
         path = folder / file
         made(path) if callable(made) else path.write_bytes(made)
-        if name == "fit":
-            given = ("fit", path, *FIT[1:], *FEW, "--out", folder / "out")
-        else:
-            given = ("predict", "run", path, "-o", folder / "p.csv")
+        to_fit = ("fit", path, *FIT[1:], *FEW, "--out", folder / "out")
+        given = to_fit if name == "fit" else ("predict", "run", path, "-o", folder / "p.csv")
         wrong += not_refused(command(*given), pattern, f"{name} {file}, case {number}")
         if left := {each.name for each in folder.iterdir()} - {file}:
             wrong.append(f"{name} {file}, case {number}, leaves {left}")

@@ -217,7 +217,6 @@ def test_a_process_that_ends_anywhere_loses_nothing(case: Case, here: Path, some
     assert first[0].code == 0, first
     after, left = case.read(), names_in(here)
     expected = None if case.result is None else case.result()
-
     for moment, tree in some(states, IN_SHORT):
         restore(tree, here)
         if not is_old_or_new(found := case.read(), before, after):

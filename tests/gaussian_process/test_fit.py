@@ -39,7 +39,6 @@ def test_the_bound_is_that_of_a_single_layer(
     likelihood = WarpedGaussian(SinhArcsinh(), 0.1) if warp else gpflow.likelihoods.Gaussian(0.1)
     Z = None if num_inducing is None else X[:num_inducing]
     fitted = fit_gaussian_process(data, kernel, likelihood, Z, jitter=jitter, max_iterations=20)
-
     model = build_deep_wishart_process(
         data,
         depth=1,
@@ -61,9 +60,7 @@ def test_what_fails_leaves_the_parameters_of_before() -> None:
     kernel = gpflow.kernels.RationalQuadratic(lengthscales=[1.0, 1.0])
     likelihood = gpflow.likelihoods.Gaussian(0.1, variance_lower_bound=1e-30)
     doubled = np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0)
-
     fitted = fit_gaussian_process(doubled, kernel, likelihood)
-
     assert np.isfinite(fitted.trace).all()
     assert all(np.isfinite(each.numpy()).all() for each in kernel.trainable_parameters)
 

@@ -19,9 +19,7 @@ def test_network_is_that_of_a_numpy_loop() -> None:
     for bias in encoder.biases:
         bias.assign(rng.normal(size=bias.shape))
     X, Y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
-
     mean, scale = encoder(tf.constant(X), tf.constant(Y))
-
     units = np.hstack([X, Y])
     for index, width in enumerate((4, 5)):
         skip = np.zeros((6, width))
@@ -38,10 +36,8 @@ def test_log_ratio_is_the_difference_of_two_log_densities() -> None:
     encoder = GivenEncoder(rng.normal(size=(4, 2)), rng.uniform(0.3, 2.0, size=(4, 2)))
     layer = LatentVariableLayer(encoder)
     X = tf.zeros([4, 1], tf.float64)
-
     latents, log_ratio = layer.sample(X, X, tf.constant(rng.normal(size=(3, 4, 5, 2))))
     _, expected = layer.sample(X, X, tf.constant(rng.normal(size=(3, 4, 1, 2))))
-
     mean, scale = encoder.mean[:, None], encoder.scale[:, None]
     log_p = stats.norm.logpdf(latents.numpy())
     log_q = stats.norm.logpdf(latents.numpy(), mean, scale)
@@ -59,7 +55,6 @@ def test_rows_have_parameters_of_their_own() -> None:
     encoder = RowEncoder(X, Y, latent_dim=2)
     encoder.mean.assign(rng.normal(size=(6, 2)))
     rows = [5, 2, 4, 1, 0]
-
     with tf.GradientTape() as tape:
         mean, scale = encoder(tf.constant(X[rows]), tf.constant(Y[rows]))
     np.testing.assert_array_equal(mean, encoder.mean.numpy()[[5, 2, 1, 1, 0]])

@@ -21,43 +21,19 @@ def make_layer(num_outputs: int = 2, **arguments: object) -> LocalInducingGPLaye
     return layer
 
 
-def as_svgp(layer: LocalInducingGPLayer) -> gpflow.models.SVGP:
-    """GPflow's model with the same processes."""
-    return gpflow.models.SVGP(
-        layer.kernel,
-        gpflow.likelihoods.Gaussian(),
-        layer.inducing_variable,
-        num_latent_gps=layer.num_functions,
-        q_mu=layer.q_mu.numpy(),
-        q_sqrt=layer.q_sqrt.numpy(),
-    )
-
-
 @pytest.mark.parametrize("full_cov", [False, True])
-def test_moments_are_those_of_svgp(full_cov: bool) -> None:
+def test_moments_are_those_of_svgp_for_each_of_a_batch(full_cov: bool) -> None:
     layer = make_layer()
-    X = np.random.default_rng(1).normal(size=(5, 2))
-
+    posterior = {"q_mu": layer.q_mu.numpy(), "q_sqrt": layer.q_sqrt.numpy()}
+    likelihood, Z = gpflow.likelihoods.Gaussian(), layer.inducing_variable
+    svgp = gpflow.models.SVGP(layer.kernel, likelihood, Z, num_latent_gps=2, **posterior)
+    X = np.random.default_rng(1).normal(size=(2, 2, 5, 2))
     mean, variance = layer.predict(tf.constant(X), full_cov=full_cov)
-
-    expected_mean, expected_variance = as_svgp(layer).predict_f(X, full_cov=full_cov)
-    np.testing.assert_allclose(mean, expected_mean, atol=1e-5)
-    np.testing.assert_allclose(variance, expected_variance, atol=1e-5)
-    np.testing.assert_allclose(-layer.log_ratio()[0], as_svgp(layer).prior_kl(), rtol=1e-10)
-
-
-@pytest.mark.parametrize("full_cov", [False, True])
-def test_leading_axes_are_a_batch(full_cov: bool) -> None:
-    layer = make_layer()
-    X = tf.constant(np.random.default_rng(1).normal(size=(3, 4, 5, 2)))
-
-    mean, variance = layer.predict(X, full_cov=full_cov)
-
-    for s in range(3):
-        for n in range(4):
-            one_mean, one_variance = layer.predict(X[s, n], full_cov=full_cov)
-            np.testing.assert_allclose(mean[s, n], one_mean, atol=1e-10)
-            np.testing.assert_allclose(variance[s, n], one_variance, atol=1e-10)
+    for place in np.ndindex(2, 2):
+        expected_mean, expected_variance = svgp.predict_f(X[place], full_cov=full_cov)
+        np.testing.assert_allclose(mean[place], expected_mean, atol=1e-5)
+        np.testing.assert_allclose(variance[place], expected_variance, atol=1e-5)
+    np.testing.assert_allclose(-layer.log_ratio()[0], svgp.prior_kl(), rtol=1e-10)
 
 
 def test_mixing_and_skip() -> None:
@@ -65,9 +41,7 @@ def test_mixing_and_skip() -> None:
     mixing = rng.normal(size=(2, 3))
     layer, plain = make_layer(2, mixing=mixing, skip=True), make_layer(3)
     X = rng.normal(size=(4, 2))
-
     mean, covariance = layer.predict(tf.constant(X), full_cov=True)
-
     g_mean, g_covariance = plain.predict(tf.constant(X), full_cov=True)
     np.testing.assert_allclose(mean, g_mean.numpy() @ mixing.T + X, atol=1e-12)
     expected = np.einsum("gtu,qg->qtu", g_covariance, mixing**2)
@@ -84,9 +58,7 @@ def test_draws_have_the_right_covariance(full_cov: bool) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3, 2))
     noise = tf.constant(rng.normal(size=(num_draws, 3, 2)))
-
     draws = layer.sample(tf.constant(X)[None], noise, full_cov=full_cov).numpy()
-
     mean, covariance = make_layer(2).predict(tf.constant(X), full_cov=True)
     between_points = covariance.numpy() if full_cov else covariance.numpy() * np.eye(3)
     # Outputs p and q share processes, so they are correlated: Σ_g W_pg W_qg C_g.
@@ -131,20 +103,18 @@ def test_inputs_move_along_functions_with_the_derivative_of_expectations() -> No
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="num_outputs must be 2 to add inputs, got 3"):
-        make_layer(3, skip=True)
-    with pytest.raises(ValueError, match="mixing must have 2 rows, got 3"):
-        make_layer(2, mixing=np.ones((3, 2)))
-    with pytest.raises(ValueError, match="q_scale must be a positive number"):
-        make_layer(q_scale=0.0)
-    with pytest.raises(ValueError, match="jitter must be a finite number, got inf"):
-        make_layer(jitter=np.inf)
-    with pytest.raises(ValueError, match="mixing holds nan in row 1, column 1"):
-        make_layer(2, mixing=np.full((2, 2), np.nan))
+    for num_outputs, given, message in (
+        (3, {"skip": True}, "num_outputs must be 2 to add inputs, got 3"),
+        (2, {"mixing": np.ones((3, 2))}, "mixing must have 2 rows, got 3"),
+        (2, {"q_scale": 0.0}, "q_scale must be a positive number"),
+        (2, {"jitter": np.inf}, "jitter must be a finite number, got inf"),
+        (2, {"mixing": np.full((2, 2), np.nan)}, "mixing holds nan in row 1, column 1"),
+        (10**15, {}, "num_outputs must be smaller"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_layer(num_outputs, **given)
     kernel, Z = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0, 3.0]), np.eye(2)
     with pytest.raises(ValueError, match="SquaredExponential cannot be the first kernel"):
         LocalInducingGPLayer(kernel, Z, 1)
     with pytest.raises(ValueError, match="inducing_variable holds inf in row 2, column 2"):
         LocalInducingGPLayer(gpflow.kernels.SquaredExponential(), np.diag([1.0, np.inf]), 1)
-    with pytest.raises(ValueError, match="num_outputs must be smaller"):
-        make_layer(10**15)

@@ -31,6 +31,7 @@ from gpflow_dwp.models import load_model, save_model
 from gpflow_dwp.random import as_seed
 
 NOISE, SLOPE = 0.4, 1.5
+LINEAR = np.zeros((3, 1)), np.array([[-1.0], [0.3], [2.0]])
 
 
 def make_model(architecture: str, **arguments: object) -> LatentVariableDeepGP:
@@ -57,11 +58,6 @@ def linear_model(
     )
 
 
-def linear_data() -> tuple[np.ndarray, np.ndarray]:
-    """Observations for it."""
-    return np.zeros((3, 1)), np.array([[-1.0], [0.3], [2.0]])
-
-
 def exact_posterior(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each w given its y."""
     precision = 1.0 + SLOPE**2 / NOISE
@@ -75,7 +71,7 @@ def exact_evidence(Y: np.ndarray) -> float:
 
 def bound_without_functions(model: LatentVariableDeepGP, K: int) -> float:
     """The bound, but for the divergence of the function."""
-    terms = model.elbo_terms(linear_data(), num_importance_samples=K, seed=0)
+    terms = model.elbo_terms(LINEAR, num_importance_samples=K, seed=0)
     return float(terms.data + terms.log_ratios[0])
 
 
@@ -83,35 +79,25 @@ def test_one_layer_is_svgp() -> None:
     X, Y = toy_data()
     model = make_model("GP")
     layer = model.output_layer
-    svgp = gpflow.models.SVGP(
-        layer.kernel,
-        model.likelihood,
-        layer.inducing_variable,
-        q_mu=layer.q_mu.numpy(),
-        q_sqrt=layer.q_sqrt.numpy(),
-        num_data=len(X),
-    )
-
+    posterior = {"q_mu": layer.q_mu.numpy(), "q_sqrt": layer.q_sqrt.numpy(), "num_data": len(X)}
+    parts = layer.kernel, model.likelihood, layer.inducing_variable
+    svgp = gpflow.models.SVGP(*parts, **posterior)
     np.testing.assert_allclose(model.elbo((X, Y)), svgp.elbo((X, Y)), rtol=1e-6)
     half = (X[:5], Y[:5])
     np.testing.assert_allclose(model.elbo(half), svgp.elbo(half), rtol=1e-6)
     for own, other in zip(model.predict_y(X), svgp.predict_y(X), strict=True):
         np.testing.assert_allclose(own, other, atol=1e-6)
-    np.testing.assert_allclose(
-        model.predict_log_density((X, Y)), svgp.predict_log_density((X, Y)), atol=1e-6
-    )
-    np.testing.assert_allclose(
-        model.predict_f(X, full_cov=True)[1], svgp.predict_f(X, full_cov=True)[1], atol=1e-6
-    )
+    own, other = (each.predict_log_density((X, Y)) for each in (model, svgp))
+    np.testing.assert_allclose(own, other, atol=1e-6)
+    own, other = (each.predict_f(X, full_cov=True)[1] for each in (model, svgp))
+    np.testing.assert_allclose(own, other, atol=1e-6)
 
 
 def test_bound_grows_with_the_number_of_importance_samples_up_to_the_evidence() -> None:
     model = linear_model(4_000, GivenEncoder(np.zeros((3, 1)), np.full((3, 1), 0.8)))
-
     bounds = [bound_without_functions(model, K) for K in (1, 2, 5, 20, 200)]
-
     assert np.all(np.diff(bounds) > 0.0), bounds
-    evidence = exact_evidence(linear_data()[1])
+    evidence = exact_evidence(LINEAR[1])
     assert evidence - 0.05 < bounds[-1] < evidence + 0.01
 
 
@@ -164,7 +150,7 @@ def test_doubly_reparameterised_gradients_have_the_mean_of_plain_ones_and_less_n
     """Signal by noise of the encoder's gradient falls with K, and doubly reparameterised grows; at
     the exact posterior there is no noise. Each of 3,000 rows has a gradient of its own."""
     count = 1_000
-    Y = np.repeat(linear_data()[1], count, axis=0)
+    Y = np.repeat(LINEAR[1], count, axis=0)
     mean, scale = exact_posterior(Y)
 
     def gradients(doubly: bool, K: int, encoder: GivenEncoder) -> np.ndarray:
@@ -214,14 +200,13 @@ def test_functions_above_latent_variables_are_fixed_for_their_doubly_reparameter
 
 def test_parameters_of_each_row_reach_the_exact_posterior() -> None:
     """In minibatches of two of three rows, whose order changes."""
-    X, Y = linear_data()
+    X, Y = LINEAR
     encoder = RowEncoder(X, Y)
     model = linear_model(1, encoder, doubly=True)
     gpflow.set_trainable(model.layers[1], False)
     gpflow.set_trainable(model.likelihood, False)
     encoder.scale.assign(np.full((3, 1), 0.9))
     fit(model, (X, Y), 600, batch_size=2, num_importance_samples=4, progress=False)
-
     for found, expected in zip((encoder.mean, encoder.scale), exact_posterior(Y), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-3)
     np.testing.assert_allclose(bound_without_functions(model, 4), exact_evidence(Y), rtol=1e-4)
@@ -234,9 +219,7 @@ def test_predictive_density_is_that_of_quadrature() -> None:
     output.kernel.lengthscales.assign([1.4, 1.4, 0.5])
     model.likelihood.variance.assign(0.1)
     num_samples = 20_000
-
     densities = np.exp(model.predict_log_density((X, Y), num_samples=num_samples).numpy())
-
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     weights = weights / weights.sum()
     inputs = np.concatenate([np.repeat(X, 60, axis=0), np.tile(nodes, len(X))[:, None]], axis=1)
@@ -252,7 +235,6 @@ def test_contract(tmp_path: Path) -> None:
     X, Y = toy_data()
     model = make_model("GP-LV-GP", latent_dim=2, encoder="rows", doubly_reparameterised=True)
     mean, variance = model.predict_f(X, num_samples=7)
-
     assert mean.shape == variance.shape == (12, 1)
     # Neither the batch nor its order matters.
     np.testing.assert_allclose(model.predict_f(X[::-1][:5], num_samples=7)[0], mean[::-1][:5])
@@ -260,7 +242,6 @@ def test_contract(tmp_path: Path) -> None:
     assert model.predict_f_samples(X, 3).shape == (3, 12, 1)
     assert model.predict_f_samples(X, 3, full_cov=False).shape == (3, 12, 1)
     assert model.training_loss((X, Y)).shape == ()
-
     save_model(model, tmp_path / "model")
     again = load_model(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_f(X, num_samples=7)[0], mean)
@@ -298,7 +279,6 @@ def test_hidden_layers_are_mixed_by_the_principal_components_of_the_inputs() -> 
         .mixing.numpy()
         for seed in range(2)
     )
-
     np.testing.assert_array_equal(first, second)
     covariance = first[:3, :3].T @ np.cov(inputs.T) @ first[:3, :3]
     np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)

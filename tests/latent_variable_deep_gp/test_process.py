@@ -44,7 +44,6 @@ def test_latent_variables_without_influence_change_nothing() -> None:
     plain = DeepKernelProcess(layers, likelihood, points, 4, 2_000)
     first = LatentVariableLayer(prior_encoder())
     model = LatentVariableProcess([first, *layers], likelihood, points, 4, 500)
-
     expected = plain.elbo((np.hstack([X, X]), Y), seed=1)
     for K in (1, 8):
         bounds = [float(model.elbo((X, Y), num_importance_samples=K, seed=s)) for s in range(3)]

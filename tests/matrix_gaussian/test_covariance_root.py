@@ -32,11 +32,8 @@ def test_rank_one_root_is_a_diagonal_matrix_and_a_rank_one_matrix() -> None:
     made = CovarianceRoot("family", "rank_one", 3, RNG)
     made.diagonal.assign([0.5, 1.0, 2.0])
     made.direction.assign([0.3, -1.2, 0.7])
-
     dense = np.diag(made.diagonal) + np.outer(made.direction, made.direction)
     np.testing.assert_allclose(made.operator().to_dense(), dense)
-    determinant = made.operator().log_abs_determinant()
-    np.testing.assert_allclose(determinant, np.linalg.slogdet(dense)[1])
 
 
 @pytest.mark.parametrize(("rows", "columns"), [*itertools.product(FAMILIES, FAMILIES)])
@@ -49,10 +46,8 @@ def test_divergence_is_that_of_the_vectorised_matrix(
     covariance, mean = np.kron(V, U), loc.T.reshape(-1)  # of vec(W), which stacks columns
     spread = tau * (np.trace(covariance) + mean @ mean)
     expected = 0.5 * (spread - size - size * np.log(tau) - np.linalg.slogdet(covariance)[1])
-
     squares = expected_squares(tf.constant(loc), row_root, column_root)
     kl = expected_matrix_normal_kl(
         squares, row_root, column_root, precision=tau, log_precision=np.log(tau)
     )
-
     np.testing.assert_allclose(kl, expected, rtol=1e-10)

@@ -39,11 +39,9 @@ def test_outputs_have_the_moments_of_products_with_drawn_weights(rows: str, colu
     E = RNG.normal(size=(count, D + 1, Q))
     weights = part.mean.numpy() + R.numpy() @ E @ C.numpy().T
     drawn = augmented(X) @ weights
-
     output = part.propagate(tf.constant(X)[None], 1, as_seed(0))
     noise = normal([count, POINTS, Q], as_seed(1), tf.float64)
     sampled = part.sample(output, noise).numpy()
-
     deviation = drawn.std(axis=0)
     np.testing.assert_array_less(
         np.abs(sampled.mean(axis=0) - drawn.mean(axis=0)), 6.0 * deviation / np.sqrt(count)
@@ -66,9 +64,7 @@ def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None
     gain = A @ U @ pseudo.T @ np.linalg.inv(pseudo @ U @ pseudo.T + 1e-6 * np.eye(2))
     mean = A @ M + gain @ (part.pseudo_outputs.numpy() - pseudo @ M)
     variance = np.diag(A @ U @ A.T - gain @ pseudo @ U @ A.T)
-
     output = part.propagate(tf.constant(X)[None], 3, as_seed(0))
-
     np.testing.assert_allclose(output.mean, np.broadcast_to(mean, [3, POINTS, Q]), atol=1e-4)
     np.testing.assert_allclose(
         output.row_variance, np.broadcast_to(variance, [3, POINTS]), rtol=1e-4
@@ -77,17 +73,14 @@ def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None
 
 @pytest.mark.parametrize("family", ["diagonal", "rank_one"])
 def test_functions_have_the_joint_moments_of_a_kronecker_product(family: str) -> None:
-    part = layer(
-        row_covariance=family, column_covariance=family, num_pseudo_data=2, largest_dropout=1e-12
-    )
+    families = {"row_covariance": family, "column_covariance": family}
+    part = layer(**families, num_pseudo_data=2, largest_dropout=1e-12)
     part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
     part.pseudo_outputs.assign(RNG.normal(size=(2, Q)))
     X, count = tf.constant(RNG.normal(size=(1, POINTS, D))), 100_000
-
     with gpflow.config.as_context(gpflow.config.Config(jitter=0.1)):
         output = part.propagate(X, 1, as_seed(0), full_cov=True)
         drawn = part.sample_functions(X, count, as_seed(1)).numpy().reshape([count, -1])
-
     C = part.column_root.operator().to_dense().numpy()
     covariance = np.kron(output.row_variance[0], C @ C.T)
     deviation = np.sqrt(np.diag(covariance))
@@ -101,9 +94,7 @@ def test_functions_have_the_joint_moments_of_a_kronecker_product(family: str) ->
 def test_more_pseudo_data_than_inputs(zero_mean: bool) -> None:
     """Catches a limit: the kernel of rank D + 1 has jitter on its diagonal."""
     part = layer(num_pseudo_data=D + 3, zero_mean=zero_mean)
-
     output = part.propagate(tf.constant(RNG.normal(size=(1, POINTS, D))), 2, as_seed(0))
-
     assert (part.mean is None) == zero_mean and output.mean.shape == (2, POINTS, Q)
     assert np.all(np.isfinite(output.mean)) and np.all(output.row_variance > 0.0)
     assert np.isfinite(part.kl_divergence())
@@ -112,23 +103,19 @@ def test_more_pseudo_data_than_inputs(zero_mean: bool) -> None:
 def test_means_start_as_he_et_al_have_them() -> None:
     """Catches a variance over the wrong number of inputs, and biases that do not start at 0."""
     part = MatrixGaussianLayer(50, 400)
-
     start = part.mean.numpy() / np.sqrt(51.0)
     np.testing.assert_array_equal(start[-1], 0.0)
     np.testing.assert_allclose(start[:-1].var(), 2.0 / 50.0, rtol=0.05)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"largest_dropout": 0.0}, "largest_dropout must be a positive number, got 0.0"),
-        ({"largest_dropout": 1.5}, "largest_dropout must be above 0"),
-        ({"row_covariance": "dense"}, "row_covariance must be one of diagonal, rank_one"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MatrixGaussianLayer(D, Q, **arguments)  # type: ignore[arg-type]
+def test_bad_arguments_are_refused() -> None:
+    for name, value, message in (
+        ("largest_dropout", 0.0, "largest_dropout must be a positive number, got 0.0"),
+        ("largest_dropout", 1.5, "largest_dropout must be above 0"),
+        ("row_covariance", "dense", "row_covariance must be one of diagonal, rank_one"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MatrixGaussianLayer(D, Q, **{name: value})  # type: ignore[arg-type]
 
 
 def test_precisions_have_the_best_posteriors() -> None:
@@ -154,7 +141,7 @@ def test_precisions_have_the_best_posteriors() -> None:
 def test_dropout_divergence_is_that_of_numerical_integration() -> None:
     # For N(θ, α θ²) and the log-uniform prior: KL = const - ½ log α + ½ E log(1 + √α ε)²
     # (Kingma, Salimans and Welling, 2015, appendix C); the cubic is a fit to it.
-    nodes = np.linspace(-12.0, 12.0, 2_000_001) + 1e-7
+    nodes = np.linspace(-12.0, 12.0, 200_001) + 1e-7
     weights = np.exp(-0.5 * nodes**2)
     weights /= weights.sum()
 

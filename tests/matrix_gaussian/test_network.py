@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -27,12 +28,8 @@ Y = 3.0 + 2.0 * np.tanh(X[:, :1]) + 0.1 * RNG.normal(size=(40, 1))
 
 
 def network(**arguments: object) -> MatrixGaussianNetwork:
-    return build_matrix_gaussian_network(
-        (X, Y),
-        width=8,
-        num_samples=4,
-        **arguments,  # type: ignore[arg-type]
-    )
+    settings: Any = {"width": 8, "num_samples": 4, **arguments}
+    return build_matrix_gaussian_network((X, Y), **settings)
 
 
 def test_bound_of_one_layer_is_tight() -> None:
@@ -47,7 +44,6 @@ def test_bound_of_one_layer_is_tight() -> None:
     layer.mean.assign(covariance @ A.T @ targets / 0.5)
     layer.row_root.diagonal.assign(np.sqrt(np.diag(covariance)))
     evidence = multivariate_normal(cov=A @ A.T + 0.5 * np.eye(8)).logpdf(targets[:, 0])
-
     np.testing.assert_allclose(model.elbo((inputs, targets)), evidence, rtol=1e-8)
 
 
@@ -59,39 +55,26 @@ def test_noise_has_the_best_posterior(batch_size: int, num_steps: int, tolerance
     precision = model.likelihood.precision
     precision.rate.assign(1e4)
     fit(model, (X, Y), num_steps, batch_size=batch_size, optimizer=Adam(0.0), progress=False)
-
     mean, variance = model.predict_f(X)
     assert model.objective_name == "ELBO" and network().objective_name == "objective"
     best = precision.prior_rate + 0.5 * np.sum((Y - mean) ** 2 + variance)
     np.testing.assert_allclose(precision.rate, best, rtol=tolerance)
 
 
-def test_saved_network_predicts_the_same(tmp_path: Path) -> None:
+def test_a_saved_network_predicts_the_same_in_any_batch(tmp_path: Path) -> None:
     model = network(num_pseudo_data=2, column_covariance="rank_one")
-    save_model(model, tmp_path / "model")
-    loaded = load_model(tmp_path / "model")
-
+    save_model(model, tmp_path)
+    loaded, whole = load_model(tmp_path), model.predict_log_density((X, Y))
+    parts = [loaded.predict_log_density((X[rows], Y[rows])) for rows in (slice(9), slice(9, None))]
+    np.testing.assert_allclose(tf.concat(parts, 0), whole)
     np.testing.assert_array_equal(loaded.predict_y(X)[0], model.predict_y(X)[0])
 
 
-def test_predictions_do_not_depend_on_batches() -> None:
-    model = network(num_pseudo_data=2)
-    whole = model.predict_log_density((X, Y))
-    parts = [model.predict_log_density((X[rows], Y[rows])) for rows in (slice(9), slice(9, None))]
-
-    np.testing.assert_allclose(tf.concat(parts, 0), whole)
-
-
-@pytest.mark.parametrize(
-    "likelihood", [None, gpflow.likelihoods.Gaussian(0.5), gpflow.likelihoods.StudentT(0.5)]
-)
-def test_outputs_of_a_regression_have_the_scale_of_the_targets(
-    likelihood: gpflow.likelihoods.Likelihood | None,
-) -> None:
-    model = network(likelihood=likelihood)
-
-    np.testing.assert_allclose(model.output_loc, Y.mean(axis=0))
-    np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
+def test_outputs_of_a_regression_have_the_scale_of_the_targets() -> None:
+    for likelihood in (None, gpflow.likelihoods.Gaussian(0.5), gpflow.likelihoods.StudentT(0.5)):
+        model = network(likelihood=likelihood)
+        np.testing.assert_allclose(model.output_loc, Y.mean(axis=0))
+        np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
 
 
 def test_counts_of_pseudo_data_and_units_that_are_refused() -> None:
@@ -137,7 +120,6 @@ def test_covariances_of_one_layer_are_those_of_its_matrix_gaussian() -> None:
     output = layer.propagate(tf.constant(X[None, :4]), 1, as_seed(0), full_cov=True)
     root = layer.column_root.operator().to_dense().numpy() * model.output_scale[:, None]
     dense = np.einsum("nm,pq->npmq", output.row_variance[0], root @ root.T)
-
     for full_cov, block, of_draws in (
         (True, "npmp->pnm", "npmq->npmq"),
         (False, "npnp->np", "npnq->npq"),
@@ -150,37 +132,33 @@ def test_covariances_of_one_layer_are_those_of_its_matrix_gaussian() -> None:
         assert np.abs(error).max() < 8.0 / np.sqrt(count) * dense.max()
 
 
-@pytest.mark.parametrize("full_cov", [False, True])
-def test_samples_have_the_moments_that_are_predicted(full_cov: bool) -> None:
+def test_samples_have_the_moments_that_are_predicted_at_each_point_and_jointly() -> None:
+    """Hidden units are drawn in two ways, at each point and by weights, which agree."""
     model, count = two_outputs(), 20_000
-    mean, covariance = model.predict_f(X[:3], full_cov, num_samples=count, seed=1)
-    drawn = model.predict_f_samples(X[:3], count, full_cov, seed=2).numpy()
-    centred = drawn - drawn.mean(axis=0)
-    found = np.einsum("snq,smq->qnm" if full_cov else "snq,snq->nq", centred, centred) / count
-    variance = np.einsum("qnn->nq", covariance) if full_cov else covariance.numpy()
-    # Both sides are estimates; products of two non-Gaussian numbers have a larger spread.
-    error = np.abs(drawn.mean(axis=0) - mean.numpy()) / np.sqrt(variance)
-    assert error.max() < 6.0 * np.sqrt(2.0 / count)
-    assert np.abs(found - covariance).max() < 16.0 / np.sqrt(count) * variance.max()
-
-
-def test_marginal_and_joint_predictions_agree() -> None:
-    """They draw hidden units in two ways: at each point, and by weights."""
-    model, count = two_outputs(), 20_000
-    marginal = model.predict_f(X[:3], num_samples=count)
-    joint = model.predict_f(X[:3], full_cov=True, num_samples=count)
-    deviation = np.sqrt(marginal[1])
-    assert (np.abs(joint[0] - marginal[0]) / deviation).max() < 6.0 * np.sqrt(2.0 / count)
-    error = np.einsum("qnn->nq", joint[1]) - marginal[1]
-    assert (np.abs(error) / deviation**2).max() < 16.0 / np.sqrt(count)
+    (mean, variance), (joint_mean, covariance) = (
+        [part.numpy() for part in model.predict_f(X[:3], full_cov, num_samples=count, seed=1)]
+        for full_cov in (False, True)
+    )
+    error = np.einsum("qnn->nq", covariance) - variance
+    assert (np.abs(error) / variance).max() < 16.0 / np.sqrt(count)
+    means = [joint_mean - mean]
+    for full_cov, moments, product in (
+        (False, (mean, variance), "snq,snq->nq"),
+        (True, (joint_mean, covariance), "snq,smq->qnm"),
+    ):
+        drawn = model.predict_f_samples(X[:3], count, full_cov, seed=2).numpy()
+        means.append(drawn.mean(axis=0) - moments[0])
+        centred = drawn - drawn.mean(axis=0)
+        error = np.einsum(product, centred, centred) / count - moments[1]
+        # Both sides are estimates; products of two non-Gaussian numbers have a larger spread.
+        assert np.abs(error).max() < 16.0 / np.sqrt(count) * variance.max()
+    assert (np.abs(means) / np.sqrt(variance)).max() < 6.0 * np.sqrt(2.0 / count)
 
 
 def test_raw_and_standardised_targets_give_the_same_bound_up_to_the_jacobian() -> None:
     scale = Y.std()
     standardised = (Y - Y.mean()) / scale
-    raw = network(seed=2)
-    other = build_matrix_gaussian_network(
-        (X, standardised), width=8, num_samples=4, target_scale=float(scale), seed=2
-    )
+    raw, given = network(seed=2), {"width": 8, "num_samples": 4, "target_scale": float(scale)}
+    other = build_matrix_gaussian_network((X, standardised), seed=2, **given)
     difference = other.elbo((X, standardised), seed=1) - raw.elbo((X, Y), seed=1)
     np.testing.assert_allclose(difference, len(X) * np.log(scale), rtol=1e-6)

@@ -53,7 +53,6 @@ def test_a_comparison_says_what_it_found(scale: float | None) -> None:
     np.testing.assert_allclose(found.gain, np.mean(gain))
     assert "and none for it whose score is rough), CRPS" in said
     assert "rough for 15% of the rows" in said
-
     all_rough = BETTER._replace(k_hat=np.ones(200))
     assert not compare("Depth 2", "depth 1", all_rough, BASE).is_kept
     refused = compare("Depth 2", "depth 1", BETTER, BASE, may_be_kept=False)

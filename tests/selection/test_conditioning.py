@@ -29,9 +29,7 @@ def test_what_is_left_of_noise_belongs_to_the_function(num_outputs: int) -> None
     for variance in (model.likelihood.variance, model.output_layer.noise_variance):
         variance.assign(np.full(variance.shape, 0.03))
     before = RowScores.of(leave_one_out(model, 20), Y, trainer.steps)
-
     found = condition(trainer, model, 10)
-
     np.testing.assert_allclose(model.likelihood.variance, 0.03)
     assert not model.output_layer.num_neighbours
     assert found.model.output_layer.num_neighbours == 10

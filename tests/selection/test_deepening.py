@@ -48,9 +48,7 @@ def test_all_but_the_new_layer_is_taken_over(
     shallower = moved(build(DATA, depth, num_inducing=6, seed=1, **settings))
     model = build(DATA, depth + 1, num_inducing=6, **settings)
     new = {path: value.numpy() for path, value in parameter_dict(model).items()}
-
     start_at(model, shallower)
-
     values, old = parameter_dict(model), parameter_dict(shallower)
     added, output = model.layers[depth - 1 : depth + 1]
     lengthscales = old[f".layers[{depth - 1}].kernel.lengthscales"]

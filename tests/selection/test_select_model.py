@@ -46,7 +46,6 @@ def test_a_single_layer_is_kept_where_depth_does_not_pay() -> None:
     """Catches a deep model that is kept although it predicts no better."""
     data = X, standardised(SIGNAL + NOISE)
     selection = select_model(data, width=2, kernel="Matern52", **OF_NOISE)
-
     deep = [each for each in selection.candidates if each.depth > 1]
     assert selection.best.depth == 1 and selection.best in selection.candidates
     assert selection.best.loo is not None and all(each.loo is not None for each in deep)
@@ -72,7 +71,6 @@ def test_depth_is_chosen_for_a_jump() -> None:
     rows = standardised(line), standardised(jump)
     given = {"kernel": "SquaredExponential", "likelihood": "gaussian", "progress": False}
     selection = select_model(rows, width=1, num_steps=300, **given)
-
     assert selection.best.depth == 2
     single = max(each.loo.log_density for each in selection.candidates if each.depth == 1)
     assert selection.best.loo.log_density > single
@@ -85,7 +83,6 @@ def test_targets_are_warped_where_that_pays() -> None:
     """Catches a warp that is never tried, or whose Jacobian is left out of the comparison."""
     skewed = X, standardised(np.exp(1.5 * (SIGNAL + NOISE)))
     selection = select_model(skewed, depth=1, kernel="Matern52", **SHORT)
-
     assert selection.best.likelihood == "warped"
     assert isinstance(selection.model.likelihood, WarpedGaussian)
     # The process, its warp, heavy tails, and the model of all rows: no error differs by place.
@@ -132,7 +129,6 @@ def test_tails_are_heavy_where_that_pays() -> None:
     outliers[::24] *= -1.0
     data = X, standardised(SIGNAL + NOISE + outliers)
     selection = select_model(data, depth=1, kernel="Matern52", **SHORT)
-
     assert selection.best.likelihood.endswith("student_t")
     model = selection.model
     np.testing.assert_allclose(selection.best.elbo, model.elbo(data, seed=0), rtol=1e-2)
@@ -156,7 +152,6 @@ def test_heteroskedastic_noise_gains_where_there_is_such() -> None:
     data = standardised(x), standardised(np.sin(2.0 * x) + noise)
     given = {"num_steps": 200, "kernel": "SquaredExponential", "depth": 1, "progress": False}
     selection = select_model(data, **given)
-
     usual, *_, chosen = selection.candidates
     assert chosen is selection.best and chosen.elbo > usual.elbo + 10.0
     assert (usual.likelihood, chosen.likelihood) == ("gaussian", "heteroskedastic")
@@ -185,7 +180,6 @@ def test_the_bound_of_little_noise_is_the_models() -> None:
     inputs = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 2))
     data = standardised(inputs), standardised(np.sum(inputs, axis=1, keepdims=True) ** 3)
     selection = select_model(data, depth=1, kernel="SquaredExponential", **SHORT)
-
     np.testing.assert_allclose(selection.best.elbo, selection.model.elbo(data, seed=0), rtol=1e-6)
     mean, variance = selection.model.predict_y(data[0])
     assert np.max(np.abs(mean - data[1])) < 0.02 and np.max(variance) < 1e-3
@@ -201,7 +195,6 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
     data = standardised(inputs), standardised(targets[:, None])
     short = {"likelihood": "gaussian", "num_steps": 2, "progress": False}
     selection = select_model(data, depth=2, kernel="Matern32", num_inducing=20, **short)
-
     assert (selection.best.depth, selection.best.kernel) == (2, "Matern32")
     assert selection.model.inducing_variable.num_inducing == 20
     assert len(selection.history.elbo) == 2
@@ -214,7 +207,6 @@ def test_outputs_have_noises_of_their_own() -> None:
     data = X, standardised(np.hstack([SIGNAL + 0.1 * NOISE, noisy]))
     settings = {**OF_NOISE, "num_steps": 12, "kernel": "Matern52"}
     model = select_model(data, depth=1, **settings).model
-
     assert isinstance(model.output_layer, RegressionGPLayer)
     first, second = model.likelihood.variance.numpy()
     assert first < second
@@ -229,7 +221,6 @@ def test_outputs_of_different_inputs_have_kernels_of_their_own() -> None:
     seen[:20, 0] = seen[20:30, 2] = np.nan
     settings = {**OF_NOISE, "kernel": "SquaredExponential"}
     selection = select_model((points[:60], seen), effort="quick", **settings)
-
     assert (selection.best.kernel, selection.best.ard) == ("SeparateIndependent", True)
     assert selection.reason.startswith("Each output has a kernel of its own")
     model = selection.model
@@ -268,7 +259,6 @@ def test_labels() -> None:
     likelihood = gpflow.likelihoods.Bernoulli()
     settings = {**SHORT, "num_steps": 60}
     selection = select_model((X, labels), depth=1, likelihood=likelihood, **settings)
-
     probability = selection.model.predict_y(X)[0].numpy()
     assert np.mean((probability > 0.5) == (labels > 0.5)) > 0.9
 
@@ -345,7 +335,6 @@ def test_held_out_rows_end_the_steps() -> None:
         patience=3,
         **SHORT,
     )
-
     # The single layer of labels takes 15 steps, is judged after every one from the fifth on.
     assert selection.history.num_steps < 15
     assert "a callback ended the run" in selection.history.stop_reason
@@ -406,7 +395,6 @@ def test_a_trial_ends_where_its_way_leads_nowhere(
     monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: scores(leads[0]))
     way = _Way(None, scores(0.0), 3_000)
     look = way.look(400)
-
     assert not any(look(SimpleNamespace(model=None)) for _ in range(20))
     assert way.leads_past
     assert way.leads_on

@@ -24,9 +24,7 @@ def test_a_sum_of_functions_is_found_and_what_has_no_say_is_left_out() -> None:
     y = np.sin(20.0 * X[:, 0]) + np.cos(15.0 * X[:, 1]) + 0.05 * RNG.standard_normal(90)
     layers = singles(X, y)
     joint = layers.plain(["SquaredExponential"])
-
     sums = layers.with_sums(joint)[0]
-
     assert kernel_name(sums.make_kernel()).startswith("Additive")
     assert [part.active_dims[0] for part in sums.kernel[2:]] == [0, 1]
     assert sums.scores.mean.log_density > joint[0].scores.mean.log_density + 0.5
@@ -48,9 +46,7 @@ def test_a_line_is_taken_for_a_line() -> None:
     X = RNG.standard_normal((40, 4))
     y = X @ [1.0, -0.5, 0.3, 0.0] + 0.5 * RNG.standard_normal(40)
     layers = singles(X, y)
-
     sums = layers.with_sums(layers.plain(["SquaredExponential"]))
-
     of_sums = next(start for start in sums if start.name.startswith("Additive"))
     assert len(of_sums.kernel) == 2
 
