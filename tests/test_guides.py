@@ -54,7 +54,7 @@ def given() -> dict[str, Any]:
     return {"__name__": "guide", **data, **new, "model": model}
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager", "plain_single_layers")
 @pytest.mark.parametrize("guide", GUIDES)
 def test_python_blocks_run_one_after_the_other(
     guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

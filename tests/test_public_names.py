@@ -104,7 +104,8 @@ def undocumented_members(cls: type) -> list[str]:
 def test_public_names_exist_and_have_docstrings() -> None:
     for module in PUBLIC_MODULES:
         imported = importlib.import_module(module.name)
-        for name in exported(module):
+        assert all(hasattr(imported, name) for name in exported(module)), module
+        for name in sorted(module.public_definitions()):
             value = getattr(imported, name)
             # A dataclass and a NamedTuple get a docstring by themselves: their signature.
             own = value.__doc__ or ""

@@ -32,10 +32,8 @@ def ball(X: np.ndarray) -> np.ndarray:
 @pytest.fixture(scope="module")
 def linear() -> DeepWishartRegressor:
     X = qmc.scale(qmc.LatinHypercube(2, rng=0).random(20), [-1.0, -1.0], [2.0, 2.0])
-    regressor = DeepWishartRegressor(
-        likelihood="noise_free", kernel="SquaredExponential", depth=1, random_state=0
-    )
-    return regressor.fit(X, X @ MATRIX.T + 1.0)
+    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "depth": 1}
+    return DeepWishartRegressor(**given, random_state=0).fit(X, X @ MATRIX.T + 1.0)
 
 
 def test_a_small_part_is_found_and_measured() -> None:
@@ -100,17 +98,10 @@ def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
     """Catches precision that counts twice, and outputs that were not observed; to 4 errors."""
     prior = tfd.MultivariateNormalDiag(np.array([0.5, 0.2]), np.array([0.3, 0.4]))
     z, C = np.array([2.0, 1.5, np.nan]), np.array([[0.04, 0.03, 0.0], [0.03, 0.09, 0.0], [0, 0, 1]])
-    found = emulation.input_posterior(
-        linear,
-        z,
-        prior,
-        observation_std=0.1,
-        discrepancy_std=0.2,
-        covariance=C,
-        num_draws=150,
-        num_burnin=70,
-    )
-    assert found.draws.shape == (4, 150, 2) and (found.r_hat < 1.05).all()
+    errors = {"observation_std": 0.1, "discrepancy_std": 0.2, "covariance": C}
+    steps = {"num_draws": 75, "num_burnin": 50, "num_chains": 8}
+    found = emulation.input_posterior(linear, z, prior, **errors, **steps)
+    assert found.draws.shape == (8, 75, 2) and (found.r_hat < 1.05).all()
     noise, A = (C + 0.05 * np.eye(3))[:2, :2], MATRIX[:2]
     precision = A.T @ np.linalg.solve(noise, A) + np.diag([0.3**-2, 0.4**-2])
     covariance = np.linalg.inv(precision)
@@ -141,9 +132,9 @@ def test_a_discrepancy_is_a_process_of_the_settings() -> None:
     By another route: densities of Kennedy and O'Hagan in NumPy, of an emulator that is not sure.
     """
     X = qmc.LatinHypercube(3, rng=1).random(9) * [2.0, 1.0, 3.0]
-    fitted = DeepWishartRegressor(
-        likelihood="noise_free", kernel="Matern52", depth=1, random_state=0
-    ).fit(X, 40.0 + 10.0 * np.sin(X[:, 0] + X[:, 1]) * X[:, 2])
+    given = {"likelihood": "noise_free", "kernel": "Matern52", "depth": 1, "random_state": 0}
+    y = 40.0 + 10.0 * np.sin(X[:, 0] + X[:, 1]) * X[:, 2]
+    fitted = DeepWishartRegressor(**given).fit(X, y)
     known = np.array([[0.1, 0.5], [0.6, 2.0], [1.1, 2.5], [1.9, 0.3]])
     settings = np.insert(known, 1, np.nan, axis=1)
     z, C = np.array([44.0, np.nan, 55.0, 41.0]), 0.1 * np.eye(4) + 0.1
@@ -151,9 +142,8 @@ def test_a_discrepancy_is_a_process_of_the_settings() -> None:
     given = {"observation_std": 0.5, "covariance": C, "settings": settings}
     prior = tfd.Independent(tfd.Uniform(np.zeros(1), np.ones(1)), 1)
     emulator, theta = as_emulator(fitted), np.array([[0.2], [0.9]])
-    found = Target.of(emulator, z, 0.5, 0.0, C, settings=settings, discrepancy=kernel).log_density(
-        theta
-    )
+    target = Target.of(emulator, z, 0.5, 0.0, C, settings=settings, discrepancy=kernel)
+    found = target.log_density(theta)
     units, outputs = fitted.input_standardiser_, fitted.output_standardiser_
     of_runs, runs = fitted.model_.output_layer.kernel, units.transform(X)
     nugget = fitted.model_.likelihood.variance.numpy()

@@ -57,7 +57,7 @@ def test_the_bound_is_that_of_a_single_layer(
 
 def test_what_fails_leaves_the_parameters_of_before() -> None:
     """Catches a fit that ends in a covariance without a factor, and passes that on."""
-    kernel = gpflow.kernels.RationalQuadratic(lengthscales=[1.0, 1.0])
+    kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 1.0])
     likelihood = gpflow.likelihoods.Gaussian(0.1, variance_lower_bound=1e-30)
     doubled = np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0)
     fitted = fit_gaussian_process(doubled, kernel, likelihood)

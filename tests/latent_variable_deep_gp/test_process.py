@@ -85,7 +85,7 @@ def test_trained_model_is_saved(tmp_path: Path) -> None:
     layers, likelihood, points = parts(ignored=False)
     first = LatentVariableLayer(NetworkEncoder(2, seed=0))
     model = LatentVariableProcess([first, *layers], likelihood, points, 4)
-    fit(model, (X, Y), 2, num_importance_samples=3, progress=False)
+    fit(model, (X, Y), 1, num_importance_samples=3, progress=False)
     save_model(model, tmp_path)
     for mine, other in zip(load_model(tmp_path).predict_y(X), model.predict_y(X), strict=True):
         np.testing.assert_array_equal(mine, other)

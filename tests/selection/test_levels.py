@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.kernels import LevelsMatern52
 from gpflow_dwp.selection.levels import categories_of
+
+pytestmark = pytest.mark.usefixtures("plain_single_layers")
 
 PHASES = np.array([0.0, 3.0, 0.1, 1.6, 1.5, 3.1])
 

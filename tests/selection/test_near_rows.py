@@ -18,6 +18,8 @@ from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.near_rows import NearRows, fit_to_near_rows
 from gpflow_dwp.selection.single_layers import SingleLayers
 
+pytestmark = pytest.mark.usefixtures("plain_single_layers")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (300, 2))
 F = np.sin(X[:, :1]) + X[:, 1:]
@@ -55,9 +57,8 @@ def regressor() -> Iterator[DeepWishartRegressor]:
     """Of more rows than are exact: 7 a period, of which 3.5 choose, and 2 are started from."""
     x = np.random.default_rng(1).uniform(0.0, 1.0, (350, 1))
     y = np.sin(2.0 * np.pi * 50.0 * x[:, 0])
-    model = DeepWishartRegressor(
-        depth=1, kernel="SquaredExponential", likelihood="gaussian", num_inducing=20, random_state=0
-    )
+    given = {"kernel": "SquaredExponential", "likelihood": "gaussian", "num_inducing": 20}
+    model = DeepWishartRegressor(depth=1, random_state=0, **given)
     with pytest.MonkeyPatch.context() as patch:
         for name, rows in (("EXACT_ROWS", 300), ("ROWS_FOR_CHOICE", 175), ("ROWS_FOR_STARTS", 90)):
             patch.setattr(f"gpflow_dwp.selection.policy.{name}", rows)
@@ -86,7 +87,7 @@ def test_given_tails_and_weights_are_heeded_where_rows_are_many(
     model.fit(x, y, sample_weight=np.where(np.arange(300) < 150, 2.0, 1.0))
     assert isinstance(model.model_.likelihood, WarpedStudentT)
     assert model.model_.output_layer.num_neighbours
-    assert np.sqrt(np.mean((model.predict(x) - np.sin(x[:, 0])) ** 2)) < 0.05
+    assert np.sqrt(np.mean((model.predict(x[::4]) - np.sin(x[::4, 0])) ** 2)) < 0.05
 
 
 @pytest.mark.parametrize("has_outliers", [True, False])

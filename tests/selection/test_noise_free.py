@@ -12,6 +12,8 @@ from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.models.named_kernels import kernel_name
 
+pytestmark = pytest.mark.usefixtures("plain_single_layers")
+
 RNG = np.random.default_rng(0)
 
 
@@ -20,14 +22,9 @@ def smooth(X: np.ndarray) -> np.ndarray:
 
 
 def fit(X: np.ndarray, y: np.ndarray) -> DeepWishartRegressor:
-    emulator = DeepWishartRegressor(
-        depth=1,
-        kernel="SquaredExponential",
-        likelihood="noise_free",
-        mean_function=gpflow.functions.Zero(),  # beside which there is no warp
-        random_state=0,
-    )
-    return emulator.fit(X, y)
+    given = {"depth": 1, "kernel": "SquaredExponential", "likelihood": "noise_free"}
+    given["mean_function"] = gpflow.functions.Zero()  # beside which there is no warp
+    return DeepWishartRegressor(**given, random_state=0).fit(X, y)
 
 
 def test_runs_are_met_and_deviations_are_those_of_an_exact_process() -> None:
@@ -83,8 +80,9 @@ def test_a_noise_of_1e_7_can_be_given() -> None:
     assert np.isfinite(model.predict_y(X)[1].numpy()).all()
 
 
-def test_inputs_that_act_one_by_one_get_a_sum() -> None:
+def test_inputs_that_act_one_by_one_get_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches sums and products that are not tried, and draws that are not functions of theirs."""
+    monkeypatch.setattr("gpflow_dwp.selection.policy.FEWEST_ITERATIONS", 10)
     X = RNG.uniform(-np.pi, np.pi, (60, 3))
     y = np.sin(X[:, 0]) + 7.0 * np.sin(X[:, 1]) ** 2 + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
     emulator = DeepWishartRegressor(likelihood="noise_free", effort="quick", random_state=0)

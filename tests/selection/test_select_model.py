@@ -70,7 +70,7 @@ def test_depth_is_chosen_for_a_jump() -> None:
     jump = np.sign(line - 0.1) + 0.05 * np.random.default_rng(3).standard_normal((30, 1))
     rows = standardised(line), standardised(jump)
     given = {"kernel": "SquaredExponential", "likelihood": "gaussian", "progress": False}
-    selection = select_model(rows, width=1, num_steps=300, **given)
+    selection = select_model(rows, width=1, num_steps=200, **given)
     assert selection.best.depth == 2
     single = max(each.loo.log_density for each in selection.candidates if each.depth == 1)
     assert selection.best.loo.log_density > single
@@ -150,12 +150,12 @@ def test_heteroskedastic_noise_gains_where_there_is_such() -> None:
     x = np.linspace(-2.0, 2.0, 120)[:, None]
     noise = np.where(x > 0.0, 0.6, 0.04) * np.random.default_rng(1).standard_normal(x.shape)
     data = standardised(x), standardised(np.sin(2.0 * x) + noise)
-    given = {"num_steps": 200, "kernel": "SquaredExponential", "depth": 1, "progress": False}
+    given = {"num_steps": 120, "kernel": "SquaredExponential", "depth": 1, "progress": False}
     selection = select_model(data, **given)
     usual, *_, chosen = selection.candidates
     assert chosen is selection.best and chosen.elbo > usual.elbo + 10.0
     assert (usual.likelihood, chosen.likelihood) == ("gaussian", "heteroskedastic")
-    assert len(selection.history.elbo) == 200
+    assert len(selection.history.elbo) == 120
     mean, variance = selection.model.predict_y(data[0])
     assert np.mean(variance[80:]) > 3.0 * np.mean(variance[:40])
     assert np.isfinite(mean).all()
@@ -254,15 +254,6 @@ def test_a_class_of_the_users_is_not_the_one_that_it_inherits_from() -> None:
     assert type(selection.model.likelihood) is Tobit
 
 
-def test_labels() -> None:
-    labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
-    likelihood = gpflow.likelihoods.Bernoulli()
-    settings = {**SHORT, "num_steps": 60}
-    selection = select_model((X, labels), depth=1, likelihood=likelihood, **settings)
-    probability = selection.model.predict_y(X)[0].numpy()
-    assert np.mean((probability > 0.5) == (labels > 0.5)) > 0.9
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -275,10 +266,7 @@ def test_labels() -> None:
         ({"patience": 0}, "patience must be a positive integer, got 0"),
         ({"validation_data": (X[:, :1], SIGNAL)}, "validation_data cannot be used: X must have 2"),
         ({"validation_data": X}, r"validation_data cannot be used: data must be a pair \(X, Y\)"),
-        (
-            {"likelihood": gpflow.likelihoods.Gaussian()},
-            "likelihood must be a name where the noise",
-        ),
+        ({"likelihood": gpflow.likelihoods.Gaussian()}, "likelihood must be a name where the"),
     ],
 )
 def test_what_is_refused(settings: dict[str, Any], message: str) -> None:
@@ -327,14 +315,8 @@ def test_what_is_too_fast_for_few_rows_is_seen() -> None:
 def test_held_out_rows_end_the_steps() -> None:
     """Catches held-out rows that are not looked at: of other labels, any learning is for worse."""
     labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
-    selection = select_model(
-        (X, labels),
-        depth=1,
-        likelihood=gpflow.likelihoods.Bernoulli(),
-        validation_data=(X, 1.0 - labels),
-        patience=3,
-        **SHORT,
-    )
+    given = {"likelihood": gpflow.likelihoods.Bernoulli(), "validation_data": (X, 1.0 - labels)}
+    selection = select_model((X, labels), depth=1, patience=3, **given, **SHORT)
     # The single layer of labels takes 15 steps, is judged after every one from the fifth on.
     assert selection.history.num_steps < 15
     assert "a callback ended the run" in selection.history.stop_reason
@@ -363,18 +345,10 @@ def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.CollapseWarning")
 def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches Ctrl-C that ends one of many trainings, after which the next one begins."""
-    monkeypatch.setattr(
-        "gpflow_dwp.selection.trainer.fit_with_held_out",
-        lambda *_, **__: SimpleNamespace(stop_reason="interrupted after step 3"),
-    )
+    ended = SimpleNamespace(stop_reason="interrupted after step 3")
+    monkeypatch.setattr("gpflow_dwp.selection.trainer.fit_with_held_out", lambda *_, **__: ended)
     with pytest.raises(KeyboardInterrupt):
-        select_model(
-            (X, standardised(SIGNAL + NOISE)),
-            depth=2,
-            kernel="Matern52",
-            likelihood="gaussian",
-            **SHORT,
-        )
+        select_model((X, standardised(SIGNAL + NOISE)), depth=2, kernel="Matern52", **OF_NOISE)
 
 
 @pytest.mark.parametrize(
@@ -411,8 +385,7 @@ def test_observations_that_inputs_tell_nothing_of_have_no_function(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Catches a rough function in place of noise, and a mean that is taken to be known."""
-    kernels = "SquaredExponential", "Matern32"
-    monkeypatch.setattr("gpflow_dwp.selection.search.CANDIDATE_KERNELS", kernels)
+    monkeypatch.setattr("gpflow_dwp.selection.search.CANDIDATE_KERNELS", ("Matern32",))
     rng = np.random.default_rng(10)
     X, Y = rng.uniform(-1.5, 1.5, (60, 2)), rng.standard_normal((60, 1))
     data = X, (Y - Y.mean()) / Y.std()
