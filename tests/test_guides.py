@@ -56,9 +56,7 @@ def given() -> dict[str, Any]:
 
 @pytest.mark.usefixtures("eager", "plain_single_layers")
 @pytest.mark.parametrize("guide", GUIDES)
-def test_python_blocks_run_one_after_the_other(
-    guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_blocks_run_one_by_one(guide: Path, tmp_path: Path, monkeypatch: Any) -> None:
     def fit_shortly(model: Any, data: Any, num_steps: int, **arguments: Any) -> Any:
         return fit(model, data, min(num_steps, FEW), **{**arguments, "batch_size": 10})
 
@@ -96,11 +94,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Finder(doctest.DocTestFinder):
-    """Finds the examples of decorated functions, too.
-
-    The standard finder takes a function for another module's if its wrapper is, which every
-    function under ``check_shapes`` has.
-    """
+    """Finds the examples of decorated functions, too. The standard finder takes a function for
+    another module's if its wrapper is, which every function under ``check_shapes`` has."""
 
     def _from_module(self, module: ModuleType | None, object: Any) -> bool:  # noqa: A002
         return super()._from_module(module, inspect.unwrap(object))  # type: ignore[misc]

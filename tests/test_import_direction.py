@@ -39,20 +39,15 @@ def own_imports(module: SourceModule) -> list[tuple[list[str], int]]:
     return found
 
 
-def test_imports_point_downwards() -> None:
+def test_imports_point_downwards_and_what_is_private_stays_in_its_group() -> None:
     for module in BELOW_THE_ROOT:
         assert module.group in ORDER, f"say in ORDER where {module.group} stands"
         allowed = ORDER[: ORDER.index(module.group) + 1]
         for parts, line in own_imports(module):
             what = f"{module.path}:{line} imports {'.'.join(parts)}"
             assert parts[1:2] and parts[1] in allowed, what
-
-
-def test_what_is_private_stays_in_its_group() -> None:
-    for module in BELOW_THE_ROOT:
-        for parts, line in own_imports(module):
             is_private = any(part.startswith("_") for part in parts)
-            assert not is_private or parts[1] == module.group, f"{module.path}:{line}"
+            assert not is_private or parts[1] == module.group, what
 
 
 def test_core_can_be_imported_without_the_optional_packages() -> None:

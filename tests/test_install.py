@@ -45,11 +45,9 @@ def test_the_guide_installs_all_that_is_needed_where_nothing_is_asked_for() -> N
     command = re.search(r"```bash\n(.*?)```", section, re.S)[1]
     words = re.findall(r"(?<=[ \"])[a-z][\w-]*", command)
     needed = [
-        requirement
-        for package in ("gpflow-dwp", "gpflow", "tf_keras")
-        for requirement in requires(package)
-        if not re.search("extra|python_version < .3.8", requirement)
+        each for package in ("gpflow-dwp", "gpflow", "tf_keras") for each in requires(package)
     ]
+    needed = [each for each in needed if not re.search("extra|python_version < .3.8", each)]
     missing = {name(requirement) for requirement in needed} - {name(word) for word in words}
     assert missing == {"tensorflow"}, "of which the command takes tensorflow-cpu"
 
@@ -57,9 +55,8 @@ def test_the_guide_installs_all_that_is_needed_where_nothing_is_asked_for() -> N
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert import_optional("json", "cli") is json
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(
-        ImportError, match=r'pandas is .* pip install "gpflow-dwp\[cli\]"'
-    ) as caught:
+    message = r'pandas is .* pip install "gpflow-dwp\[cli\]"'
+    with pytest.raises(ImportError, match=message) as caught:
         import_optional("pandas", "cli")
     assert caught.value.name == "pandas"
     for find, name in ((import_optional, "no_such_package.part"), (check_optional, "pandas")):
@@ -68,9 +65,8 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
             find(name, "notebooks")
 
 
-def test_a_broken_package_keeps_its_error_and_one_of_data_is_not_imported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_broken_packages_keep_their_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And one of data is not imported."""
     for name, text in (("broken", "import not_here\n"), ("of_data", "raise RuntimeError\n")):
         (tmp_path / f"a_package_{name}").mkdir()
         (tmp_path / f"a_package_{name}" / "__init__.py").write_text(text)

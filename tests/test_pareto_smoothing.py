@@ -27,10 +27,8 @@ def test_k_hat_is_the_shape_of_the_tail(shape: float) -> None:
 
 
 def test_a_row_is_predicted_as_if_draws_had_not_seen_it() -> None:
-    """Catches weights the wrong way round: of a normal mean, whose posterior is known.
-
-    By another route: the posterior of the other rows, in closed form.
-    """
+    """Catches weights the wrong way round: of a normal mean, whose posterior is known. By another
+    route: the posterior of the other rows, in closed form."""
     y = np.array([-2.5, -0.3, 0.1, 0.2, 0.4, 1.9])
     N, S = len(y), 20_000
     draws = y.sum() / (N + 1) + RNG.standard_normal(S) / np.sqrt(N + 1)

@@ -78,9 +78,8 @@ def test_real_numbers_are_converted() -> None:
         np.testing.assert_array_equal(array, np.array(values, object).astype(float))
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
+def test_what_float64_would_change_in_meaning_is_refused() -> None:
+    for values, message in (
         (np.ones((2, 1)) + 1j, "X must hold real numbers, got an array of complex128"),
         (np.array([["2020-01-01"]], "M8[D]"), r"got an array of datetime64\[D\]"),
         (np.zeros(3, [("a", float)]), "got an array of "),
@@ -92,11 +91,9 @@ def test_real_numbers_are_converted() -> None:
         (np.ma.masked_array([1.0, 2.0], [True, False]), "X must .*, got a masked array"),
         (tf.constant([["1"]]), "X must hold numbers, got b'1'"),
         (np.array([2**53 + 1]), "numbers that stay apart in float64, got 9007199254740993"),
-    ],
-)
-def test_what_float64_would_change_in_meaning_is_refused(values: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        checks.as_real_array("X", values)
+    ):
+        with pytest.raises(ValueError, match=message):
+            checks.as_real_array("X", values)
 
 
 def test_sizes_that_do_not_fit_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,9 +110,9 @@ def test_sizes_that_do_not_fit_the_memory_are_refused(monkeypatch: pytest.Monkey
         checks.check_memory(10**18, 10**18, num_samples=np.int64(10**18))
 
 
-@pytest.mark.parametrize(
-    ("inputs", "targets", "message"),
-    [
+def test_check_arrays_refuses() -> None:
+    """Would catch arrays that a model fails on without a name."""
+    for inputs, targets, message in (
         (X[:, 0], Y, r"X must have two axes.* shape \[20\]; .* use X\[:, None\]"),
         (X, Y[None], r"Y must have two axes.* got shape \[1, 20, 1\]"),
         (X[:5], Y, "same rows, got 5 and 20"),
@@ -124,13 +121,10 @@ def test_sizes_that_do_not_fit_the_memory_are_refused(monkeypatch: pytest.Monkey
         (X, np.where(Y > 0.9, np.inf, Y), "Y holds inf in row 20, column 1"),
         (X, np.ma.masked_array(Y, Y > 0.5), "Y must .*, got a masked array"),
         (X, np.ones(20), r"Y is constant \(column 1\): there is nothing"),
-    ],
-)
-def test_check_arrays_refuses(inputs: Any, targets: Any, message: str) -> None:
-    """Would catch arrays that a model fails on without a name."""
-    with pytest.raises(ValueError, match=message) as caught:
-        checks.check_arrays(inputs, targets)
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            checks.check_arrays(inputs, targets)
+        assert "\n" not in str(caught.value)
 
 
 def test_what_check_arrays_returns_and_weights() -> None:

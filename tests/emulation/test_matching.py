@@ -64,34 +64,34 @@ def test_figure_shows_least_implausibility_and_depth() -> None:
 
 
 def test_outputs_that_were_not_observed_or_that_covary(linear: DeepWishartRegressor) -> None:
-    """Catches NaN that rule out everything, and ranks or covariances of other outputs."""
+    """Catches NaN that rule out everything, variances that are left out, of the observation or of
+    the simulator, and ranks or covariances of other outputs."""
     x = np.array([[0.2, 0.4], [1.0, 0.0]])
     mean, std = linear.predict(x, return_std=True)
     z, spread = np.array([1.0, np.nan, 2.0]), np.array([0.5, 0.1, 0.2])
-    each = np.abs(z - mean)[:, [0, 2]] / np.sqrt(std**2 + spread**2)[:, [0, 2]]
+    each = np.abs(z - mean)[:, [0, 2]] / np.sqrt(std**2 + spread**2 + 0.4**2)[:, [0, 2]]
+    given = {"observation_std": spread, "discrepancy_std": 0.4}
     for rank, expected in ((1, each.max(axis=1)), (2, each.min(axis=1))):
-        found = emulation.implausibility(linear, x, z, observation_std=spread, rank=rank)
+        found = emulation.implausibility(linear, x, z, rank=rank, **given)
         np.testing.assert_allclose(found, expected)
     C = np.array([[0.3, 9.0, 0.1], [9.0, 9.0, 9.0], [0.1, 9.0, 0.2]])
-    found = emulation.implausibility(linear, x, z, observation_std=spread, covariance=C)
+    found = emulation.implausibility(linear, x, z, covariance=C, **given)
     for value, m, s in zip(found, mean, std, strict=True):
-        joint = (C + np.diag(s**2 + spread**2))[np.ix_([0, 2], [0, 2])]
+        joint = (C + np.diag(s**2 + spread**2 + 0.4**2))[np.ix_([0, 2], [0, 2])]
         error = (z - m)[[0, 2]]
         np.testing.assert_allclose(value, np.sqrt(error @ np.linalg.solve(joint, error)))
-    with pytest.raises(ValueError, match="rank must be at most 2"):
-        emulation.implausibility(linear, x, z, rank=3)
-    with pytest.raises(ValueError, match=r"covariance must be .3, 3., got"):
-        emulation.implausibility(linear, x, z, covariance=np.eye(2))
-    with pytest.raises(ValueError, match="positive semi-definite"):
-        emulation.implausibility(linear, x, z, covariance=np.ones((3, 3)) - np.eye(3))
-    with pytest.raises(ValueError, match="rank must be at most 1"):
-        emulation.implausibility(linear, x, z, covariance=np.eye(3), rank=2)
+    for wrong, message in (
+        ({"rank": 3}, "rank must be at most 2"),
+        ({"covariance": np.eye(2)}, "covariance must be .3, 3., got"),
+        ({"covariance": np.ones((3, 3)) - np.eye(3)}, "positive semi-definite"),
+        ({"covariance": np.eye(3), "rank": 2}, "rank must be at most 1"),
+        ({"observation_std": [0.1, 0.2]}, "observation_std must be a number from 0, or 3 such"),
+        ({"discrepancy_std": [-0.2, 0.1, 0.0]}, "discrepancy_std must be a number from 0, or 3 s"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            emulation.implausibility(linear, x, z, **wrong)
     with pytest.raises(ValueError, match="3 finite numbers, or NaN"):
         emulation.implausibility(linear, x, [np.inf, 1.0, 1.0])
-    for name, wrong in (("observation_std", [0.1, 0.2]), ("discrepancy_std", [0.1, -0.2, 0.0])):
-        given = {name: wrong}
-        with pytest.raises(ValueError, match=f"{name} must be a number from 0, or 3 such, got"):
-            emulation.implausibility(linear, x, [1.0, 1.0, 1.0], **given)
 
 
 def test_posterior_of_a_linear_simulator(linear: DeepWishartRegressor) -> None:
@@ -128,9 +128,7 @@ def test_chains_start_where_the_observation_leads(linear: DeepWishartRegressor) 
 
 def test_a_discrepancy_is_a_process_of_the_settings() -> None:
     """Catches settings in the wrong columns, and covariances that are left out or in other units.
-
-    By another route: densities of Kennedy and O'Hagan in NumPy, of an emulator that is not sure.
-    """
+    By another route: densities of Kennedy and O'Hagan in NumPy, of an emulator that is not sure."""
     X = qmc.LatinHypercube(3, rng=1).random(9) * [2.0, 1.0, 3.0]
     given = {"likelihood": "noise_free", "kernel": "Matern52", "depth": 1, "random_state": 0}
     y = 40.0 + 10.0 * np.sin(X[:, 0] + X[:, 1]) * X[:, 2]

@@ -65,10 +65,8 @@ def restore(tree: Tree, folder: Path) -> None:
 
 def record_states(folder: Path, command: Callable[[], Any]) -> list[tuple[str, Tree]]:
     """Run a command, and return each different state that it leaves on its way, the last included.
-
     Of a file that is written between two operations, there are also the states in which it is empty
-    or half there. The process that seems to have done it is dead.
-    """
+    or half there. The process that seems to have done it is dead."""
     states: list[tuple[str, Tree]] = []
     last = read_tree(folder)
 
@@ -105,10 +103,8 @@ def _torn(before: Tree, after: Tree) -> Iterator[Tree]:
 
 @contextlib.contextmanager
 def before_operations(listener: Listener) -> Iterator[None]:
-    """Have a function called before every operation that changes files, with its name and path.
-
-    The function's own operations are passed over. If it raises, the operation is not done.
-    """
+    """Have a function called before every operation that changes files, with its name and path. The
+    function's own operations are passed over. If it raises, the operation is not done."""
     global _listener
 
     def with_event(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

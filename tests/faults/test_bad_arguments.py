@@ -63,13 +63,9 @@ def regression(X: Any = X, Y: Any = Y, **given: Any) -> Any:
 
 def with_parts(**given: Any) -> Any:
     """A deep Wishart process of parts, of which some may be wrong."""
-    fine = {
-        "layers": [wishart(), output()],
-        "likelihood": gpflow.likelihoods.Gaussian(),
-        "inducing_variable": X[:2],
-        "num_data": N,
-    }
-    return DeepWishartProcess(**{**fine, **given}).elbo((X, Y))
+    fine = {"layers": [wishart(), output()], "likelihood": gpflow.likelihoods.Gaussian()}
+    fine |= {"inducing_variable": X[:2], "num_data": N, **given}
+    return DeepWishartProcess(**fine).elbo((X, Y))
 
 
 def save(**given: Any) -> Any:

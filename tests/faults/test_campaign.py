@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from faults.conftest import FIT, NO_NUMBERS, attempt, command, finish_run, not_refused, put
 from model_reference import tiny_model
-from scipy import stats
 
 from gpflow_dwp.cli.runs import TrainedRun
 from gpflow_dwp.data import Standardiser
@@ -226,9 +225,6 @@ def test_inverse_wisharts_are_finite_or_refused(size: int, dtype: Any) -> None:
     assert np.isfinite(near.log_prob(scale))
     with pytest.raises(ValueError, match=r"df must have values of at least .* for samples"):
         near.sample(seed=1)
-    if size == 1 and dtype is np.float64:
-        expected = stats.invwishart(2.0, 1.0).logpdf(0.7)
-        np.testing.assert_allclose(InverseWishart(2.0, scale).log_prob([[0.7]]), expected)
 
 
 def test_inputs_of_an_export_have_names_of_their_own() -> None:
@@ -240,8 +236,8 @@ def test_inputs_of_an_export_have_names_of_their_own() -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("given", [("predict", "run", "table.csv"), ("export", "run")])
 @pytest.mark.parametrize("out", ["table.csv/inner", "x" * 250])
-def test_what_cannot_be_written_is_found_at_once(
-    given: tuple[str, ...], out: str, here: Path, monkeypatch: Any
+def test_unwritable_places_are_found_at_once(
+    given: Any, out: str, here: Path, monkeypatch: Any
 ) -> None:
     """Catches half a minute of tracing before an error that TensorFlow has words of its own for."""
     finish_run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -32,15 +33,7 @@ def preceding(size: int, chosen: np.ndarray | None = None) -> np.ndarray:
     return np.column_stack([nearest_before(X, chosen, size), chosen])
 
 
-def make(
-    kernel: str,
-    likelihood: str,
-    step: float,
-    *,
-    ard: bool,
-    inducing: np.ndarray | None = None,
-    neighbours: np.ndarray | None = None,
-) -> Evidence:
+def make(kernel: str, likelihood: str, step: float, *, ard: bool = True, **of: Any) -> Evidence:
     noise = gpflow.likelihoods.Gaussian(0.1)
     if likelihood != "gaussian":
         noise = WarpedGaussian(SinhArcsinh(P, **WARP), 0.1)
@@ -54,16 +47,12 @@ def make(
         if not ard and hasattr(part, "lengthscales"):
             part.lengthscales = gpflow.Parameter(2.4, transform=part.lengthscales.transform)
     steps = np.full(P, step)
-    return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, inducing, neighbours)
+    rows = of.get("inducing"), of.get("neighbours")
+    return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, *rows)
 
 
-OF_KERNELS = (
-    "SquaredExponential",
-    "Matern32",
-    "RationalQuadratic",
-    "SeparableMatern52",
-    "AdditiveMatern52",
-)
+OF_KERNELS = "SquaredExponential", "Matern32", "RationalQuadratic", "SeparableMatern52"
+OF_KERNELS += ("AdditiveMatern52",)
 OF_NOISE = "gaussian", "warped", "student_t"
 OF_ROWS: tuple[tuple[float, bool, dict[str, np.ndarray]], ...] = (
     (0.0, True, {}),
@@ -74,11 +63,9 @@ OF_ROWS: tuple[tuple[float, bool, dict[str, np.ndarray]], ...] = (
 
 @pytest.mark.parametrize(("kernel", "noise"), [*itertools.product(range(5), range(3))])
 def test_gradient_is_that_of_finite_differences(kernel: int, noise: int) -> None:
-    """Catches any part of the gradient that is not the value's.
-
-    A kernel is with each noise and each of the rows once, and these two are with each other. Each
-    of the random directions has all parameters.
-    """
+    """Catches any part of the gradient that is not the value's. A kernel is with each noise and
+    each of the rows once, and these two are with each other. Each of the random directions has all
+    parameters."""
     step, ard, of = OF_ROWS[(kernel + noise) % 3]
     evidence = make(OF_KERNELS[kernel], OF_NOISE[noise], step, ard=ard, **of)
     vector = evidence.start()
@@ -97,12 +84,8 @@ def test_gradient_of_levels_is_that_of_finite_differences(of: str) -> None:
     rng = np.random.default_rng(0)
     kernel = LevelsMatern52(1.3, rng.uniform(0.5, 2.0, 3 + 2), [1, 0, 1])
     near = X[:, None] + 0.1 * rng.standard_normal((N, 4, D))
-    pairs = {
-        "themselves": [(X, X)],
-        "others": [(X[:3], X[:3]), (X[:3], X)],
-        "batches": [(near, near)],
-    }
-    covariances = covariances_of(kernel, pairs[of])
+    pairs = {"others": [(X[:3], X[:3]), (X[:3], X)], "batches": [(near, near)]}
+    covariances = covariances_of(kernel, pairs.get(of, [(X, X)]))
     vector = covariances.start()
     bars = [rng.standard_normal(np.shape(each)) for each in covariances.blocks(vector)]
     gradient = covariances.gradient(bars)
@@ -125,17 +108,14 @@ def test_a_sum_with_a_part_without_a_closed_form_is_taken_as_it_is() -> None:
 
 def test_value_is_the_density_of_the_warped_observations() -> None:
     """Catches a covariance, Jacobian or weight that is left out."""
-    evidence = make("Matern52", "warped", 0.0, ard=True)
+    evidence = make("Matern52", "warped", 0.0)
     evidence.weights, evidence.jitter = np.ones(N), 0.0
     likelihood = evidence.likelihood
     assert isinstance(likelihood, WarpedGaussian)
     covariance = evidence.kernel(X).numpy() + 0.1 * np.eye(N)
-    warped, slope = (
-        part.numpy() for part in (likelihood.warp.forward(Y), likelihood.warp.log_derivative(Y))
-    )
-    expected = slope.sum() + sum(
-        multivariate_normal(np.zeros(N), covariance).logpdf(z) for z in warped.T
-    )
+    warped, slope = likelihood.warp.forward(Y).numpy(), likelihood.warp.log_derivative(Y).numpy()
+    densities = [multivariate_normal(np.zeros(N), covariance).logpdf(z) for z in warped.T]
+    expected = slope.sum() + sum(densities)
     vector = evidence.start()
     np.testing.assert_allclose(evidence(vector)[0] - evidence.log_prior(vector), expected)
 
@@ -143,8 +123,8 @@ def test_value_is_the_density_of_the_warped_observations() -> None:
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
 def test_given_all_that_precede_it_is_the_evidence(likelihood: str) -> None:
     """Catches rows that count twice or not at all, and a chain rule that is not one."""
-    exact = make("Matern52", likelihood, 0.1, ard=True)
-    other = make("Matern52", likelihood, 0.1, ard=True, neighbours=preceding(N - 1))
+    exact = make("Matern52", likelihood, 0.1)
+    other = make("Matern52", likelihood, 0.1, neighbours=preceding(N - 1))
     vector = exact.start()
     (value, gradient), (expected, by_all) = other(vector), exact(vector)
     np.testing.assert_allclose(value, expected, rtol=1e-10)
@@ -155,7 +135,7 @@ def test_given_neighbours_it_is_the_density_of_each_row_given_these() -> None:
     """Catches neighbours of another row, beside conditionals that are taken one by one."""
     chosen = np.array([0, 3, 11, 24])
     neighbours = preceding(5, chosen)
-    evidence = make("Matern32", "gaussian", 0.0, ard=True, neighbours=neighbours)
+    evidence = make("Matern32", "gaussian", 0.0, neighbours=neighbours)
     evidence.weights, evidence.jitter = np.ones(N), 0.0
     K = evidence.kernel(X).numpy() + 0.1 * np.eye(N)
     expected = 0.0
@@ -169,7 +149,7 @@ def test_given_neighbours_it_is_the_density_of_each_row_given_these() -> None:
 
 def test_sparse_value_is_that_of_gpflow() -> None:
     """Catches a wrong bound, beside one that is written by others."""
-    evidence = make("Matern52", "gaussian", 0.0, ard=True, inducing=X[:7])
+    evidence = make("Matern52", "gaussian", 0.0, inducing=X[:7])
     evidence.weights, evidence.jitter = np.ones(N), 0.0
     vector = evidence.start()
     noise = float(np.exp(vector[-1]))

@@ -30,8 +30,8 @@ WEIGHTS = 0.5 * (np.arange(40.0) % 3)
         (10, False, (X, Y, WEIGHTS), 1e-9),
     ],
 )
-def test_the_bound_is_that_of_a_single_layer(
-    num_inducing: int | None, warp: bool, data: Any, jitter: float
+def test_the_bound_is_that_of_a_layer(
+    num_inducing: Any, warp: bool, data: Any, jitter: float
 ) -> None:
     """Catches a warp without its Jacobian, a weight that is not a number of rows, parameters that
     are not where the fit ended, and a jitter that costs nothing."""
@@ -39,15 +39,8 @@ def test_the_bound_is_that_of_a_single_layer(
     likelihood = WarpedGaussian(SinhArcsinh(), 0.1) if warp else gpflow.likelihoods.Gaussian(0.1)
     Z = None if num_inducing is None else X[:num_inducing]
     fitted = fit_gaussian_process(data, kernel, likelihood, Z, jitter=jitter, max_iterations=20)
-    model = build_deep_wishart_process(
-        data,
-        depth=1,
-        num_inducing=num_inducing or len(X),
-        kernel=[kernel],
-        likelihood=likelihood,
-        output="regression",
-        jitter=jitter,
-    )
+    parts = {"kernel": [kernel], "likelihood": likelihood, "num_inducing": num_inducing or len(X)}
+    model = build_deep_wishart_process(data, 1, output="regression", jitter=jitter, **parts)
     if Z is not None:
         model.inducing_variable.Z.assign(Z)
     model.output_layer.noise_variance.assign(likelihood.variance)
@@ -69,7 +62,6 @@ def test_noise_below_rounding_is_no_fit() -> None:
     """Catches a degenerate candidate that is taken for the best, or that ends the search."""
     for variance in (1e14, 1e40):
         kernel = gpflow.kernels.RationalQuadratic(variance=variance, lengthscales=10.0)
-        fitted = fit_gaussian_process(
-            (X, Y), kernel, gpflow.likelihoods.Gaussian(1e-5), max_iterations=0
-        )
+        noise = gpflow.likelihoods.Gaussian(1e-5)
+        fitted = fit_gaussian_process((X, Y), kernel, noise, max_iterations=0)
         assert fitted.elbo == -np.inf

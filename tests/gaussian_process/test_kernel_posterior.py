@@ -11,18 +11,15 @@ from gpflow_dwp.kernels.values import values_of
 
 
 def test_draws_have_the_moments_of_their_posterior() -> None:
-    """Catches weights without the proposals' density, and moves that do not keep the posterior.
-
-    By another route: sums over a grid of both values, by the definition of the density.
-    """
+    """Catches weights without the proposals' density, and moves that do not keep the posterior. By
+    another route: sums over a grid of both values, by the definition of the density."""
     X = np.linspace(-1.0, 1.0, 12)[:, None]
     Y = np.sin(2.0 * X)
     kernel, likelihood = gpflow.kernels.SquaredExponential(), gpflow.likelihoods.Gaussian(1e-2)
     gpflow.set_trainable(likelihood, False)
     fitted = fit_gaussian_process((X, Y), kernel, likelihood)
-    evidence = Evidence(
-        X, Y, np.ones(12), np.zeros(1), values_of(fitted.kernel), likelihood, jitter=0.0
-    )
+    values = values_of(fitted.kernel)
+    evidence = Evidence(X, Y, np.ones(12), np.zeros(1), values, likelihood, jitter=0.0)
     *_, found = draw_kernel_values(evidence, 120, seed=0)
     mode, noise = evidence.start()[:2], float(likelihood.variance.numpy())
     steps = np.linspace(-1.5, 6.0, 60)

@@ -6,13 +6,7 @@ import gpflow
 import numpy as np
 import pytest
 
-from gpflow_dwp.gaussian_process.predictions import (
-    leave_out,
-    predict,
-    predict_given,
-    sites,
-    solved,
-)
+from gpflow_dwp.gaussian_process.predictions import leave_out, predict, predict_given, sites, solved
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 
 RNG = np.random.default_rng(0)
@@ -24,9 +18,7 @@ WEIGHTS = RNG.uniform(0.5, 2.0, 15)
 @pytest.mark.parametrize("warped", [False, True])
 def test_of_a_process_it_is_that_of_one_without_the_row(warped: bool) -> None:
     """Catches noise of the row that is forgotten or counted twice, and weights that are not its.
-
-    The same row's prediction, from the others alone, is held against it.
-    """
+    The same row's prediction, from the others alone, is held against it."""
     kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 0.7])
     likelihood = gpflow.likelihoods.Gaussian(0.05)
     if warped:

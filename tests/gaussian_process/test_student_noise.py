@@ -40,14 +40,10 @@ def test_tails_are_told_from_gaussian_noise() -> None:
     """Catches factors of other rows, and a variance or degrees of freedom that run away."""
     kernel, places = gpflow.kernels.SquaredExponential(1.5, [0.5, 4.0]), np.arange(300)
     near = np.column_stack([nearest_others(X / [0.5, 4.0], places, 30), places])
-    noise = 0.2 * RNG.standard_normal((300, 1))
-    variance, df, factors = fit_student_noise(
-        X, F + noise, np.ones(300), values_of(kernel), 0.1, near
-    )
+    noise, given = 0.2 * RNG.standard_normal((300, 1)), (values_of(kernel), 0.1, near)
+    variance, df, _ = fit_student_noise(X, F + noise, np.ones(300), *given)
     assert df > 6.0 and 0.5 * 0.04 < variance < 1.5 * 0.04
     noise[:15] += 4.0
-    variance, df, factors = fit_student_noise(
-        X, F + noise, np.ones(300), values_of(kernel), 0.1, near
-    )
+    variance, df, factors = fit_student_noise(X, F + noise, np.ones(300), *given)
     assert df < 5.0 and 0.25 * 0.04 < variance < 1.5 * 0.04
     assert factors[:15].max() < 0.1 < 0.5 < np.median(factors)

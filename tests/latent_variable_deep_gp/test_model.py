@@ -20,7 +20,6 @@ from scipy import stats
 
 from gpflow_dwp import fit
 from gpflow_dwp.latent_variable_deep_gp import (
-    Encoder,
     LatentVariableDeepGP,
     LatentVariableLayer,
     LocalInducingGPLayer,
@@ -36,26 +35,20 @@ LINEAR = np.zeros((3, 1)), np.array([[-1.0], [0.3], [2.0]])
 
 def make_model(architecture: str, **arguments: object) -> LatentVariableDeepGP:
     """A model of the toy data with random parameters."""
-    model = build_latent_variable_deep_gp(
-        toy_data(), architecture, num_inducing=5, num_functions=2, **arguments
-    )
+    given = {"num_inducing": 5, "num_functions": 2, **arguments}
+    model = build_latent_variable_deep_gp(toy_data(), architecture, **given)
     randomise(model, seed=1, scale=0.1)
     return model
 
 
-def linear_model(
-    num_samples: int, encoder: Encoder, num_data: int = 3, *, doubly: bool = False
-) -> LatentVariableDeepGP:
+def linear_model(num_samples: int, encoder: Any, num_data: int = 3, doubly: bool = False) -> Any:
     """y = 1.5 w + noise: what is drawn for each datum is linear, and the function is known."""
     kernel = gpflow.kernels.Linear(active_dims=[1])
     output = LocalInducingGPLayer(kernel, np.array([[0.0, 1.0]]), 1, q_scale=1e-9, jitter=1e-12)
     output.q_mu.assign([[SLOPE]])
-    return LatentVariableDeepGP(
-        [LatentVariableLayer(encoder, doubly_reparameterised=doubly), output],
-        gpflow.likelihoods.Gaussian(variance=NOISE),
-        num_data=num_data,
-        num_samples=num_samples,
-    )
+    layers = [LatentVariableLayer(encoder, doubly_reparameterised=doubly), output]
+    likelihood = gpflow.likelihoods.Gaussian(variance=NOISE)
+    return LatentVariableDeepGP(layers, likelihood, num_data, num_samples)
 
 
 def exact_posterior(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -179,10 +172,8 @@ def test_doubly_reparameterised_gradients_have_the_mean_of_plain_ones_and_less_n
     assert np.abs(gradients(False, 4, GivenEncoder(mean, scale))).max() > 0.1
 
 
-def test_functions_above_latent_variables_are_fixed_for_their_doubly_reparameterised_gradients(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where a copy's weight would depend on other copies' variables, and nowhere else."""
+def test_functions_above_latent_variables_are_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For doubly reparameterised gradients, where a copy's weight would depend on other copies'."""
     asked: list[bool] = []
 
     def sample(*arguments: Any, fix_functions: bool, **options: Any) -> tf.Tensor:
@@ -250,35 +241,30 @@ def test_contract(tmp_path: Path) -> None:
 
 
 def test_bad_arguments() -> None:
-    data = toy_data()
+    data, likelihood = toy_data(), gpflow.likelihoods.Gaussian()
     for architecture in ("", "LV", "GP-LV", "GP-DWP"):
         with pytest.raises(ValueError, match="architecture must be"):
             build_latent_variable_deep_gp(data, architecture)
-    model = make_model("LV-GP-GP")
-    latent, hidden, output = model.layers
-    likelihood = gpflow.likelihoods.Gaussian()
     with pytest.raises(ValueError, match="encoder must be"):
         build_latent_variable_deep_gp(data, encoder="row")
-    with pytest.raises(ValueError, match="must end in a LocalInducingGPLayer"):
-        LatentVariableDeepGP([latent], likelihood, 12)
-    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got None"):
-        LatentVariableDeepGP([output], None, 12)
-    with pytest.raises(ValueError, match="neither mixing nor skip"):
-        LatentVariableDeepGP([latent, hidden], likelihood, 12)
-    with pytest.raises(ValueError, match="but 4 come from below"):
-        LatentVariableDeepGP([hidden, latent, output], likelihood, 12)
+    latent, hidden, output = make_model("LV-GP-GP").layers
+    for layers, noise, message in (
+        ([latent], likelihood, "must end in a LocalInducingGPLayer"),
+        ([output], None, "likelihood must be an instance of Likelihood, got None"),
+        ([latent, hidden], likelihood, "neither mixing nor skip"),
+        ([hidden, latent, output], likelihood, "but 4 come from below"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            LatentVariableDeepGP(layers, noise, 12)
 
 
 def test_hidden_layers_are_mixed_by_the_principal_components_of_the_inputs() -> None:
     """Catches components of inputs beside random draws, which follow the seed."""
     inputs = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 5.0, 2.0]
     data = (inputs, inputs[:, :1])
-    first, second = (
-        build_latent_variable_deep_gp(data, "LV-GP-GP", num_inducing=5, num_functions=4, seed=seed)
-        .layers[1]
-        .mixing.numpy()
-        for seed in range(2)
-    )
+    given = {"num_inducing": 5, "num_functions": 4}
+    models = [build_latent_variable_deep_gp(data, "LV-GP-GP", seed=s, **given) for s in range(2)]
+    first, second = (model.layers[1].mixing.numpy() for model in models)
     np.testing.assert_array_equal(first, second)
     covariance = first[:3, :3].T @ np.cov(inputs.T) @ first[:3, :3]
     np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)

@@ -63,10 +63,9 @@ def linear_process(num_samples: int) -> LatentVariableProcess:
 def test_bound_grows_up_to_the_evidence() -> None:
     model, Y = linear_process(1_000), np.array([[-1.0], [0.3], [2.0]])
     evidence = stats.norm.logpdf(Y, scale=np.sqrt(SLOPE**2 + NOISE)).sum()
-    bounds = [
-        float(model.elbo_terms((np.zeros((3, 1)), Y), num_importance_samples=K, seed=0).data)
-        for K in (1, 5, 100)
-    ]
+    data = np.zeros((3, 1)), Y
+    terms = [model.elbo_terms(data, num_importance_samples=K, seed=0) for K in (1, 5, 100)]
+    bounds = [float(each.data) for each in terms]
     assert np.all(np.diff(bounds) > 0.0), bounds
     assert evidence - 0.1 < bounds[-1] < evidence + 0.02, (bounds, evidence)
 

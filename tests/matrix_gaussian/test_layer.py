@@ -43,9 +43,8 @@ def test_outputs_have_the_moments_of_products_with_drawn_weights(rows: str, colu
     noise = normal([count, POINTS, Q], as_seed(1), tf.float64)
     sampled = part.sample(output, noise).numpy()
     deviation = drawn.std(axis=0)
-    np.testing.assert_array_less(
-        np.abs(sampled.mean(axis=0) - drawn.mean(axis=0)), 6.0 * deviation / np.sqrt(count)
-    )
+    error = np.abs(sampled.mean(axis=0) - drawn.mean(axis=0))
+    np.testing.assert_array_less(error, 6.0 * deviation / np.sqrt(count))
     for draws in (sampled, drawn):
         covariance = np.einsum("sni,snj->nij", draws - draws.mean(0), draws - draws.mean(0)) / count
         exact = output.row_variance.numpy()[0][:, None, None] * (C.numpy() @ C.numpy().T)
@@ -66,9 +65,8 @@ def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None
     variance = np.diag(A @ U @ A.T - gain @ pseudo @ U @ A.T)
     output = part.propagate(tf.constant(X)[None], 3, as_seed(0))
     np.testing.assert_allclose(output.mean, np.broadcast_to(mean, [3, POINTS, Q]), atol=1e-4)
-    np.testing.assert_allclose(
-        output.row_variance, np.broadcast_to(variance, [3, POINTS]), rtol=1e-4
-    )
+    variances = np.broadcast_to(variance, [3, POINTS])
+    np.testing.assert_allclose(output.row_variance, variances, rtol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["diagonal", "rank_one"])

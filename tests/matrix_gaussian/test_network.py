@@ -102,9 +102,8 @@ def test_layers_that_do_not_fit_are_refused() -> None:
 def two_outputs(depth: int = 2) -> MatrixGaussianNetwork:
     """A network whose outputs are correlated and scaled, away from its start."""
     targets = np.hstack([Y, -0.5 * Y**2])
-    model = build_matrix_gaussian_network(
-        (X, targets), depth, width=5, num_pseudo_data=2, column_covariance="rank_one"
-    )
+    given: Any = {"width": 5, "num_pseudo_data": 2, "column_covariance": "rank_one"}
+    model = build_matrix_gaussian_network((X, targets), depth, **given)
     rng = np.random.default_rng(3)
     for layer in model.layers:
         layer.row_root.diagonal.assign(rng.uniform(0.3, 0.8, layer.row_root.diagonal.shape))
@@ -120,10 +119,8 @@ def test_covariances_of_one_layer_are_those_of_its_matrix_gaussian() -> None:
     output = layer.propagate(tf.constant(X[None, :4]), 1, as_seed(0), full_cov=True)
     root = layer.column_root.operator().to_dense().numpy() * model.output_scale[:, None]
     dense = np.einsum("nm,pq->npmq", output.row_variance[0], root @ root.T)
-    for full_cov, block, of_draws in (
-        (True, "npmp->pnm", "npmq->npmq"),
-        (False, "npnp->np", "npnq->npq"),
-    ):
+    blocks = (True, "npmp->pnm", "npmq->npmq"), (False, "npnp->np", "npnq->npq")
+    for full_cov, block, of_draws in blocks:
         _, covariance = model.predict_f(X[:4], full_cov, num_samples=2)
         np.testing.assert_allclose(covariance, np.einsum(block, dense), atol=1e-4 * dense.max())
         drawn = model.predict_f_samples(X[:4], count, full_cov, seed=2).numpy()

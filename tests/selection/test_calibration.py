@@ -18,9 +18,8 @@ def model_of(num_rows: int) -> DeepWishartProcess:
     """A process without noise whose variance is far too large."""
     data, jitter = (X[:num_rows], Y[:num_rows]), 1e-12
     kernel = gpflow.kernels.Matern52(variance=400.0, lengthscales=1.2)
-    return build_deep_wishart_process(
-        data, 1, num_inducing=num_rows, kernel=kernel, likelihood="noise_free", jitter=jitter
-    )
+    given = {"num_inducing": num_rows, "kernel": kernel, "likelihood": "noise_free"}
+    return build_deep_wishart_process(data, 1, jitter=jitter, **given)
 
 
 def test_intervals_hold_rows_that_are_left_out() -> None:

@@ -23,17 +23,10 @@ def select(num_outputs: int = 1) -> Selection:
     return select_model((X, Y), depth=1, kernel="Matern52", likelihood="noise_free", progress=False)
 
 
-@pytest.fixture
-def selected() -> Selection:
-    return select()
-
-
 @pytest.mark.parametrize("num_outputs", [1, 2])
 def test_predictions_are_the_mixture_of_processes(num_outputs: int, tmp_path: Path) -> None:
-    """Catches one draw for all, functions that keep to a few, and a file that forgets them.
-
-    Of two outputs also draws of the other one's kernel, and such that are made of the same numbers.
-    """
+    """Catches one draw for all, functions that keep to a few, and a file that forgets them. Of two
+    outputs also draws of the other one's kernel, and such that are made of the same numbers."""
     model, T = select(num_outputs).model, np.random.default_rng(1).uniform(-1.5, 1.5, (5, 2))
     layer = model.output_layer
     X, Y = (part.numpy() for part in layer.rows)
@@ -42,13 +35,10 @@ def test_predictions_are_the_mixture_of_processes(num_outputs: int, tmp_path: Pa
     unit = gpflow.kernels.Matern52()
     for row in layer.kernel_draws.numpy():
         of_outputs = []
-        for index, (one, logs) in enumerate(
-            zip(layer.kernels, np.split(row, num_outputs), strict=True)
-        ):
-            variance, scales = (
-                np.exp(logs[-1]) * one.variance.numpy(),
-                np.exp(logs[:-1]) * one.lengthscales.numpy(),
-            )
+        for index, one in enumerate(layer.kernels):
+            logs = np.split(row, num_outputs)[index]
+            variance = np.exp(logs[-1]) * one.variance.numpy()
+            scales = np.exp(logs[:-1]) * one.lengthscales.numpy()
             K, k = (variance * unit(X / scales, at / scales).numpy() for at in (X, T))
             K += noises[index] * np.eye(len(X))
             *a, b = np.linalg.solve(np.linalg.cholesky(K), np.column_stack([k, Y[:, index]])).T
@@ -77,9 +67,7 @@ def test_predictions_are_the_mixture_of_processes(num_outputs: int, tmp_path: Pa
 
 def test_sums_average_over_all_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches values in the order of the fit, not of the parts, and shares at the mode alone.
-
-    Predictions, shares and functions are those of GPflow's processes with each draw's kernel.
-    """
+    Predictions, shares and functions are those of GPflow's processes with each draw's kernel."""
     rng = np.random.default_rng(3)
     X = rng.uniform(-1.5, 1.5, (25, 2))
     Y = np.sin(2.0 * X[:, :1]) + X[:, 1:] ** 2 + 0.2 * rng.standard_normal((25, 1))
@@ -116,9 +104,9 @@ def test_sums_average_over_all_their_parts(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(np.squeeze(shares.joint), of_joint, rtol=1e-3)
 
 
-def test_what_is_chosen_says_whether_it_averages(selected: Selection) -> None:
+def test_what_is_chosen_says_whether_it_averages() -> None:
     """Catches draws where one value is as good, and a reason that is silent about either."""
-    assert selected.reason.endswith("Predictions average over 20 draws of the kernel's values.")
+    assert select().reason.endswith("Predictions average over 20 draws of the kernel's values.")
     X = np.linspace(-2.0, 2.0, 100)[:, None]
     Y = np.sin(3.0 * X) + 0.3 * np.random.default_rng(0).standard_normal(X.shape)
     found = select_model((X, Y), depth=1, kernel="Matern52", likelihood="gaussian", progress=False)
@@ -126,16 +114,16 @@ def test_what_is_chosen_says_whether_it_averages(selected: Selection) -> None:
     assert found.reason.endswith("Other values of the kernel would make no difference.")
 
 
-def test_draws_are_taken_away(selected: Selection) -> None:
+def test_draws_are_taken_away() -> None:
     """Catches predictions that are kept, and draws of other columns."""
-    layer = selected.model.output_layer
+    model, point = select().model, np.zeros((1, 2))
+    layer, before = model.output_layer, model.predict_f(point)[1].numpy()
     draws = layer.kernel_draws.numpy()
-    before = selected.model.predict_f(np.zeros((1, 2)))[1].numpy()
     layer.set_kernel_draws(None)
-    assert selected.model.predict_f(np.zeros((1, 2)))[1].numpy() != before
+    assert model.predict_f(point)[1].numpy() != before
     with pytest.raises(ValueError, match="of 3 columns, got 2"):
         layer.set_kernel_draws(draws[:, :2])
     layer.set_kernel_draws(draws)
     layer.num_neighbours = 10  # which one kernel predicts from
-    assert np.isfinite(selected.model.predict_f(np.zeros((1, 2)))[1]).all()
+    assert np.isfinite(model.predict_f(point)[1]).all()
     layer.num_neighbours = 0

@@ -23,20 +23,14 @@ Y = np.sin(X[:, :1]) + 0.1 * RNG.standard_normal((15, 1))
 
 
 @pytest.mark.parametrize(("depth", "num_inducing"), [(1, 8), (2, 8), (2, 15)])
-def test_of_a_model_it_is_the_regression_without_the_row_given_each_draw(
-    depth: int, num_inducing: int
-) -> None:
+def test_it_is_the_regression_without_the_row_by_draw(depth: int, num_inducing: int) -> None:
     """Catches a posterior from which the row is not taken out, draw by draw."""
-    model = build_deep_wishart_process(
-        (X, Y), depth, num_inducing=num_inducing, output="regression", seed=1
-    )
+    given = {"num_inducing": num_inducing, "output": "regression", "seed": 1}
+    model = build_deep_wishart_process((X, Y), depth, **given)
     found = leave_one_out(model, 3, seed=4)
-    K, C, diagonal, targets = (
-        part.numpy()
-        for part in regression_blocks(
-            model.hidden_layers, model.output_layer, model.inducing_variable.Z, 3, as_seed(4)
-        )
-    )
+    parts = model.hidden_layers, model.output_layer, model.inducing_variable.Z
+    blocks = regression_blocks(*parts, 3, as_seed(4))
+    K, C, diagonal, targets = (block.numpy() for block in blocks)
     noise = float(model.output_layer.noise_variance.numpy())
     for draw in range(len(K)):
         jitter = model.output_layer.jitter * np.mean(np.diagonal(K[draw]))
@@ -62,9 +56,8 @@ def test_what_a_known_function_would_gain_is_told_by_rows_left_out() -> None:
         k = model.layers[0].kernel(X[others], X[[row]]).numpy()
         variance = model.layers[0].kernel.variance.numpy() - (k.T @ np.linalg.solve(A, k)).item()
         nats.append(0.5 * np.log1p(variance * counts[row] / noise))
-    np.testing.assert_allclose(
-        nats_of_function(model.layers[0], model.likelihood, counts), np.mean(nats), rtol=1e-6
-    )
+    found = nats_of_function(model.layers[0], model.likelihood, counts)
+    np.testing.assert_allclose(found, np.mean(nats), rtol=1e-6)
 
 
 def test_other_output_layers_are_refused() -> None:

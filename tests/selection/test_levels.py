@@ -37,9 +37,8 @@ def test_levels_that_are_alike_share_what_runs_tell() -> None:
     (X, y), (T, t) = runs(48, 0), runs(300, 1)
     errors = {}
     for kernel in ("auto", "Matern52"):
-        emulator = DeepWishartRegressor(
-            likelihood="noise_free", effort="quick", kernel=kernel, random_state=0
-        ).fit(X, y)
+        given = {"likelihood": "noise_free", "effort": "quick", "kernel": kernel}
+        emulator = DeepWishartRegressor(**given, random_state=0).fit(X, y)
         errors[kernel] = np.sqrt(np.mean((emulator.predict(T) - t) ** 2))
         if kernel == "auto":
             emulator.tell(*runs(1, 2))

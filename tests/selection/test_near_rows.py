@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -74,9 +75,7 @@ def test_what_few_rows_do_not_show_is_seen(regressor: DeepWishartRegressor) -> N
 
 
 @pytest.mark.usefixtures("eager")
-def test_given_tails_and_weights_are_heeded_where_rows_are_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_given_tails_and_weights_of_many_rows_are_heeded(monkeypatch: Any) -> None:
     """Catches tails that are asked for and dropped, and weights that are taken for no noise."""
     monkeypatch.setattr("gpflow_dwp.selection.policy.EXACT_ROWS", 200)
     x, outliers = X + 0.3 * RNG.standard_normal(X.shape), np.zeros(300)
@@ -106,9 +105,7 @@ def test_tails_are_kept_where_rows_contradict_their_copies(has_outliers: bool) -
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_each_of_several_outputs_is_predicted_from_rows_near_it(
-    depth: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_outputs_are_predicted_from_rows_near(depth: int, monkeypatch: Any) -> None:
     """Catches outputs that are chosen by bounds, and neighbours that were not observed."""
     monkeypatch.setattr("gpflow_dwp.selection.policy.EXACT_ROWS", 80)
     rng, x, f = np.random.default_rng(5), X[:160], F[:160, 0]

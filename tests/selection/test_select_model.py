@@ -114,15 +114,6 @@ def test_ratings_are_not_warped_away() -> None:
     assert selection.best.loo is not None and selection.best.loo.log_density <= -np.log(step)
 
 
-def test_a_fast_wave_is_not_noise() -> None:
-    """Catches a single initialisation, too long for a wave of twenty periods."""
-    t = np.sort(np.random.default_rng(0).uniform(0.0, 20.0, 150))[:, None]
-    y = np.sin(2.0 * np.pi * t) + 0.1 * np.random.default_rng(1).standard_normal(t.shape)
-    given = {**SHORT, "effort": "quick", "kernel": "SquaredExponential"}
-    model = select_model((standardised(t), standardised(y)), **given).model
-    assert float(np.max(model.likelihood.variance.numpy())) < 0.1
-
-
 def test_tails_are_heavy_where_that_pays() -> None:
     """Catches a bound without the factor of the rows' precisions, and precisions that are lost."""
     outliers = np.where(np.arange(60)[:, None] % 12 == 0, 2.0, 0.0)
@@ -135,18 +126,14 @@ def test_tails_are_heavy_where_that_pays() -> None:
     precisions = model.output_layer.precisions.numpy()
     assert precisions[::12].max() < 0.2 < 0.6 < np.median(precisions)
     gaussian = select_model(data, depth=1, kernel="Matern52", **OF_NOISE).model
-    errors = [
-        np.mean(np.abs(each.predict_f(X)[0] - data[1])[outliers == 0.0])
-        for each in (model, gaussian)
-    ]
-    assert errors[0] < 0.7 * errors[1]
+    errors = (np.abs(each.predict_f(X)[0] - data[1]) for each in (model, gaussian))
+    heavy, normal = (np.mean(each[outliers == 0.0]) for each in errors)
+    assert heavy < 0.7 * normal
 
 
 def test_heteroskedastic_noise_gains_where_there_is_such() -> None:
-    """Catches such noise that is never chosen, and single layers with it that are not trained.
-
-    Rows to the right are fifteen times as noisy.
-    """
+    """Catches such noise that is never chosen, and single layers with it that are not trained. Rows
+    to the right are fifteen times as noisy."""
     x = np.linspace(-2.0, 2.0, 120)[:, None]
     noise = np.where(x > 0.0, 0.6, 0.04) * np.random.default_rng(1).standard_normal(x.shape)
     data = standardised(x), standardised(np.sin(2.0 * x) + noise)
@@ -166,10 +153,8 @@ def test_few_rows_have_one_lengthscale() -> None:
     rng = np.random.default_rng(1)
     inputs = rng.standard_normal((40, 8))
     alike = np.sum(inputs, axis=1, keepdims=True) + rng.standard_normal((40, 1))
-    choices = [
-        select_model((inputs, standardised(Y)), depth=1, **OF_NOISE)
-        for Y in (alike, np.sin(2.0 * inputs[:, :1]) + 0.1 * alike)
-    ]
+    targets = standardised(alike), standardised(np.sin(2.0 * inputs[:, :1]) + 0.1 * alike)
+    choices = [select_model((inputs, Y), depth=1, **OF_NOISE) for Y in targets]
     assert [choice.best.ard for choice in choices] == [False, True]
     assert num_lengthscales(choices[0].model.layers[0].kernel) == 1
 
@@ -187,10 +172,8 @@ def test_the_bound_of_little_noise_is_the_models() -> None:
 
 @pytest.mark.usefixtures("eager")
 def test_a_depth_that_is_asked_for_is_trained() -> None:
-    """Catches a deep model that does not start at the single layer, and explains all as noise.
-
-    With lengthscales of 1 the features of ten inputs tell nothing of each other, and it does.
-    """
+    """Catches a deep model that does not start at the single layer, and explains all as noise. With
+    lengthscales of 1 the features of ten inputs tell nothing of each other, and it does."""
     inputs, targets = make_regression(200, 10, n_informative=1, noise=20.0, random_state=42)
     data = standardised(inputs), standardised(targets[:, None])
     short = {"likelihood": "gaussian", "num_steps": 2, "progress": False}
@@ -293,17 +276,16 @@ def test_rows_that_count_more_than_once_do_not_prove_that_there_is_no_noise() ->
     inputs, noise = rng.standard_normal((40, 8)), standardised(rng.standard_normal((40, 1)))
     weights = np.where(np.arange(40) < 5, 3.0, 1.0)
     repeated = np.repeat(np.arange(40), weights.astype(int))
-    weighted, copied = (
-        select_model(data, effort="quick", **OF_NOISE).model
-        for data in ((inputs, noise, weights), (inputs[repeated], noise[repeated]))
-    )
+    both = (inputs, noise, weights), (inputs[repeated], noise[repeated])
+    weighted, copied = (select_model(each, effort="quick", **OF_NOISE).model for each in both)
     assert weighted.likelihood.variance.numpy() > 0.3
     for one, other in zip(weighted.predict_f(inputs), copied.predict_f(inputs), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_what_is_too_fast_for_few_rows_is_seen() -> None:
-    """Catches starts from random rows alone, two of which come to a period of the wave."""
+    """Catches a single start, too long for a fast wave, and starts from random rows alone, two of
+    which come to a period."""
     rng = np.random.default_rng(1)
     t = rng.uniform(-1.7, 1.7, (800, 1))
     wave = standardised(np.sin(2.0 * np.pi * 100.0 * t / 3.4) + 0.2 * rng.standard_normal(t.shape))
@@ -355,13 +337,11 @@ def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> No
     ("leads", "past", "on"),
     [((-90.0, -80.0), False, True), ((-90.0, -60.0), True, True), ((49.0, 50.0), True, False)],
 )
-def test_a_trial_ends_where_its_way_leads_nowhere(
-    monkeypatch: pytest.MonkeyPatch, leads: tuple[float, float], past: bool, on: bool
+def test_a_trial_ends_where_it_leads_nowhere(
+    monkeypatch: Any, leads: Any, past: bool, on: bool
 ) -> None:
-    """Catches deep models that are given up although they come nearer, or trained in vain.
-
-    That is told at the ends of stages: in the middle scores may be lower.
-    """
+    """Catches deep models that are given up although they come nearer, or trained in vain. That is
+    told at the ends of stages: in the middle scores may be lower."""
 
     def scores(lead: float) -> RowScores:
         return RowScores(np.full(400, lead / 400.0), np.full(400, 2.0))
@@ -381,9 +361,7 @@ def test_a_trial_ends_where_its_way_leads_nowhere(
 
 
 @pytest.mark.usefixtures("few_deep_steps")
-def test_observations_that_inputs_tell_nothing_of_have_no_function(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_inputs_tell_nothing_of_has_no_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches a rough function in place of noise, and a mean that is taken to be known."""
     monkeypatch.setattr("gpflow_dwp.selection.search.CANDIDATE_KERNELS", ("Matern32",))
     rng = np.random.default_rng(10)
