@@ -179,7 +179,9 @@ def as_real_array(name: str, values: npt.ArrayLike, *, may_miss: bool = False) -
             if not isinstance(value, numbers.Real | np.bool_):
                 raise ValueError(f"{name} must hold numbers, got {value!r}")
     elif array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}")
+        is_text = array.dtype.kind in "SU"
+        what = f"text, such as {array.ravel()[:1].tolist()}" if is_text else array.dtype
+        raise ValueError(f"{name} must hold real numbers, got an array of {what}")
     try:
         converted = np.asarray(array, np.float64)
     except OverflowError as error:

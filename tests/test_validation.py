@@ -83,7 +83,7 @@ def test_what_float64_would_change_in_meaning_is_refused() -> None:
         (np.ones((2, 1)) + 1j, "X must hold real numbers, got an array of complex128"),
         (np.array([["2020-01-01"]], "M8[D]"), r"got an array of datetime64\[D\]"),
         (np.zeros(3, [("a", float)]), "got an array of "),
-        ([["1.5", "2"]], "got an array of <U3"),
+        ([["1.5", "2"]], "got an array of text, such as .'1.5'"),
         ([[None, 1.0]], "X must hold numbers, got None"),
         (np.array([[1.0, "7"]], object), "X must hold numbers, got '7'"),
         ([[datetime.date(2020, 1, 1)]], r"X must hold numbers, got datetime.date\(2020, 1, 1\)"),

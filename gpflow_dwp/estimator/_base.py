@@ -187,7 +187,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
                     f"likelihood is not 'gaussian' or 'noise_free', got {self.likelihood!r}."
                 )
             if isinstance(self.mean_function, str):
-                check_line(self.mean_function, self.kernel, self.depth)
+                check_line(self.mean_function, self.kernel, self.depth, self.candidates)
             else:
                 targets = standardiser_of_seen(Y - RawMean.check(self.mean_function, X, Y), weights)
                 mean = RawMean.of(self.mean_function, inputs, targets)

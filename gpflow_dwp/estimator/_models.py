@@ -16,16 +16,16 @@ LINE = "AdditiveMatern52"
 """The kernel that is taken where a line is wanted."""
 
 
-def check_line(mean_function: str, kernel: Any, depth: Any) -> None:
+def check_line(mean_function: str, kernel: Any, depth: Any, candidates: Any) -> None:
     """Refuse a trend by name that is none, or no part of the model that is asked for."""
     if mean_function != "linear":
         raise ValueError(
             f"mean_function must be GPflow's, 'linear' or None, got {mean_function!r}."
         )
-    if kernel not in ("auto", *SUMS) or depth not in ("auto", 1):
+    if kernel not in ("auto", *SUMS) or depth not in ("auto", 1) or candidates is not None:
         raise ValueError(
-            f"kernel must be 'auto' or one of {[*SUMS]}, and depth 'auto' or 1, with "
-            f"mean_function='linear', got {kernel!r} and {depth!r}."
+            f"kernel must be 'auto' or one of {[*SUMS]}, depth 'auto' or 1, and candidates None, "
+            f"with mean_function='linear', got {kernel!r}, {depth!r} and {candidates!r:.80}."
         )
 
 
