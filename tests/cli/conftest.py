@@ -33,6 +33,11 @@ def fit_for_real(task: str, folder: Path) -> TrainedRun:
     return TrainedRun(task, table, directory, code, printed.getvalue())
 
 
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], TrainedRun]:
     """The run of a task; trained when it is first asked for."""
@@ -40,10 +45,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained
 
 
 @pytest.fixture
-def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In an empty directory, nothing is compiled or drawn, and no simpler model is trained."""
-    monkeypatch.chdir(tmp_path)
+def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled, drawn or summed up, and no simpler model is trained."""
     monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_, **__: {})
+    monkeypatch.setattr(f"{FIT}.model_summary", lambda _: "a model")
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
 
 
@@ -55,7 +60,7 @@ def untrained(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
         bound = np.linspace(-2.0, -1.0, num_steps) * model.num_data
         return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
 
-    monkeypatch.setattr("gpflow_dwp.cli.training.fit", take_no_step)
+    monkeypatch.setattr(f"{FIT}.fit", take_no_step)
 
 
 @pytest.fixture
@@ -67,16 +72,15 @@ def refused(
     def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("training began")
 
-    monkeypatch.chdir(tmp_path)
-    learning = ("gpflow_dwp.cli.training.fit", f"{FIT}.simple_scores")
-    using = ("gpflow_dwp.evaluation.predictions.predict", "gpflow_dwp.evaluation.predictions.judge")
+    using = "gpflow_dwp.evaluation.predictions"
+    places = (f"{FIT}.fit", f"{FIT}.simple_scores", f"{using}.predict", f"{using}.judge")
 
     def refuse(*arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))
         capsys.readouterr()
         # Only here: a test may train a model before.
         with monkeypatch.context() as patch:
-            for place in (*learning, *using):
+            for place in places:
                 patch.setattr(place, fail)
             assert run(*arguments) == 2
         output, message = capsys.readouterr()

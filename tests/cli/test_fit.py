@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from command_line import (
     TASKS,
+    TEST_FRACTION,
     TINY,
     TrainedRun,
     columns,
-    content,
-    fit_options,
     read_csv,
     run,
     write_csv,
@@ -30,64 +29,48 @@ from gpflow_dwp.models import load_model
 from gpflow_dwp.training.callbacks import SHOWN_OFFSET
 
 Trained = Callable[[str], TrainedRun]
-REGRESSION = fit_options("regression")
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+TRAINING = (*TINY, "--target", "price", "--test-fraction", str(TEST_FRACTION))
 
 
 FIGURES = [f"{name}.png" for name in ("calibration", "effect", "learning_curve", "predictions")]
-PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
+def test_what_a_run_prints_and_leaves(trained: Trained, task: str) -> None:
     """Would catch a model without a row, and a table of other scores than the files have."""
-    result, scores = trained(task), trained(task).metrics["scores"]
+    result = trained(task)
+    metrics, description, (train, _) = result.metrics, result.description, result.rows()
+    scores, is_number = metrics["scores"], task == "regression"
     first, *table, relevance, last = result.printed.splitlines()
-    target, simple = ("label", ["logistic regression", "gradient boosting"])
-    if task == "regression":
-        simple = ["linear regression", "gradient boosting", "exact GP (GPflow's GPR)"]
-        target = "price"
+    names = ["logistic regression", "gradient boosting", "deep Wishart process, depth 2"]
+    if is_number:
+        names = ["linear regression", "gradient boosting", "exact GP (GPflow's GPR)"]
+        names.append("deep Wishart process, depth 1")
+    target = "price" if is_number else "label"
     assert result.exit_code == 0
     assert first == f"{target}: 30 training rows, 10 test rows, 2 inputs"
     assert "\n".join(table) == scores_as_text(scores)
-    assert [*scores] == [*simple, "deep Wishart process, depth 2"]
+    assert [*scores] == names
     assert all(score["seconds"] > 0.0 for score in scores.values())
     assert relevance.startswith("Predictions change most with ")
     assert last == f"Model, metrics and figures are in {result.directory}"
 
-
-@pytest.mark.parametrize("task", TASKS)
-def test_what_a_run_leaves(trained: Trained, task: str) -> None:
-    result = trained(task)
-    metrics, description, (train, _) = result.metrics, result.description, result.rows()
     assert (metrics["training_rows"], metrics["test_rows"], metrics["steps"]) == (30, 10, 5)
     assert metrics["stop_reason"] == "took all 5 steps"
     assert metrics["provenance"]["versions"]["gpflow"] == gpflow.__version__
-    calibration = "coverage_of_95%_intervals" if task == "regression" else "mean_confidence"
+    calibration = "coverage_of_95%_intervals" if is_number else "mean_confidence"
     assert 0.0 <= metrics[calibration] <= 1.0
-
+    options = metrics["options"]
+    assert (options["num_steps"], options["table"]) == (5, str(result.table))
     assert description["encoder"]["columns"] == ["a", "b"]
-    labels = ["blue", "green", "red"]
-    assert description["classes"] == (None if task == "regression" else labels)
+    assert description["classes"] == (None if is_number else ["blue", "green", "red"])
     # Of the training rows alone.
-    np.testing.assert_allclose(description["inputs"]["mean"], train.X.mean(axis=0))
-    np.testing.assert_allclose(description["inputs"]["scale"], train.X.std(axis=0))
-    if task == "regression":
-        np.testing.assert_allclose(description["target"]["mean"], train.Y.mean(axis=0))
-        np.testing.assert_allclose(description["target"]["scale"], train.Y.std(axis=0))
-    else:
-        assert description["target"] is None
-    assert metrics["options"]["num_steps"] == 5
-    assert metrics["options"]["table"] == str(result.table)
-
-    figures = content(result.directory / "figures")
-    assert sorted(figures) == FIGURES
-    assert all(figure.startswith(PNG) and len(figure) > 1_000 for figure in figures.values())
-
+    parts = {"inputs": train.X, "target": train.Y} if is_number else {"inputs": train.X}
+    for name, values in parts.items():
+        np.testing.assert_allclose(description[name]["mean"], values.mean(axis=0))
+        np.testing.assert_allclose(description[name]["scale"], values.std(axis=0))
+    assert is_number or description["target"] is None
+    assert sorted(path.name for path in (result.directory / "figures").iterdir()) == FIGURES
     history = read_csv(result.directory / "history.csv")
     assert history["step"] == ["1", "2", "3", "4", "5"]
     elbo = np.mean([float(value) for value in history["elbo_per_datum"]])
@@ -105,7 +88,7 @@ def test_bound_is_in_raw_units(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(training, "fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    assert run("fit", table, *TRAINING, "--out", "run") == 0
     result = TrainedRun("regression", table, Path("run"), 0, "")
     scale = result.rows()[0].Y.std()
     # Training ended at bounds of -2 to -1 per datum, in standardised units.
@@ -145,7 +128,7 @@ def test_training_that_fails_leaves_no_run(
 
     monkeypatch.setattr("gpflow_dwp.cli.training.fit", fail)
     table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *REGRESSION) == code
+    assert run("fit", table, *TRAINING) == code
     printed = capsys.readouterr().err
     assert printed.startswith(f"gpflow-dwp fit: {message}") and len(printed.splitlines()) == 1
     assert not any(Path("runs").iterdir())
@@ -155,22 +138,23 @@ def test_training_that_fails_leaves_no_run(
 @pytest.mark.parametrize(
     ("model", "options", "title"),
     [
-        ("DGP", ("--kernel", "RBF"), "deep GP"),
-        ("DWP", ("--likelihood", "warped_student_t"), "deep Wishart process"),
+        ("DGP", ("--depth", "2", "--kernel", "RBF"), "deep GP, depth 2"),
+        ("DWP", ("--depth", "1", "--likelihood", "warped_student_t"), None),
     ],
 )
 def test_every_model_is_trained_saved_and_predicts(
-    model: str, options: tuple[str, ...], title: str
+    model: str, options: tuple[str, ...], title: str | None
 ) -> None:
     """Catches an option that does not reach the model, and one that predictions cannot do with."""
-    path = write_csv(Path("table.csv"), columns("regression"))
-    one_step = ["1" if option == "5" else option for option in REGRESSION]
+    path = write_csv(Path("table.csv"), columns("regression", 20))
+    few = ("--target", "price", "--num-steps", "1", "--num-inducing", "8", "--quiet")
 
-    assert run("fit", path, *one_step, "--model", model, *options, "--out", "run") == 0
+    assert run("fit", path, *few, "--model", model, *options, "--out", "run") == 0
     assert run("predict", "run", path, "-o", "predicted.csv", "--num-samples", "3") == 0
 
     metrics = json.loads(Path("run", "metrics.json").read_text())
-    assert np.isfinite(metrics["scores"][f"{title}, depth 2"]["log_likelihood"])
+    scores = metrics["scores"][title or "deep Wishart process, depth 1"]
+    assert np.isfinite(scores["log_likelihood"])
     assert all(np.isfinite(float(mean)) for mean in read_csv(Path("predicted.csv"))["price_mean"])
     trained = load_model("run/model")
     assert (trained.num_inputs, trained.inducing_variable.Z.shape[0]) == (2, 8)
@@ -208,65 +192,45 @@ def test_depth_kernel_and_warp_are_chosen_by_the_bound(
     assert run("info", "run") == 0 and metrics["tried"] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("task", "options", "message"),
-    [
-        ("regression", ["--target", "prize"], "target column 'prize'.*mean 'price'"),
-        ("regression", [], "--target is missing"),
-        ("two classes", ["--target", "label"], "not numeric.*task classification"),
-        ("regression", ["--target", "price", "--task", "classification"], "40 classes in 40 rows"),
-        (
-            "two classes",
-            ["--target", "label", "--task", "classification", "--likelihood", "warped"],
-            "--likelihood is for --task regression",
-        ),
-    ],
-)
-def test_refuses_tables(
-    refused: Callable[..., str], task: str, options: list[str], message: str
+LABEL = "--target label --task classification"
+REFUSED: list[tuple[str | dict[str, Any], str, str]] = [
+    ("regression", "--target prize", "target column 'prize'.*mean 'price'"),
+    ("regression", "", "--target is missing"),
+    ("three classes", "--target label", "not numeric.*task classification"),
+    ("regression", "--target price --task classification", "40 classes in 40 rows"),
+    ("three classes", f"{LABEL} --likelihood warped", "--likelihood is for --task regression"),
+    (
+        {"a": range(40), "y": [float(row == 7) for row in range(40)]},
+        "--target y --seed 6",
+        "the 36 training rows hold one value only of 'y'",
+    ),
+    (
+        {"a": range(40), "label": ["x", "x", *(["y", "z"] * 19)]},
+        f"{LABEL} --test-fraction 0.9",
+        "the 4 training rows hold 2 of the classes only of 'label'",
+    ),
+]
+REFUSED += [
+    ("regression", f"--target price {options}", message)
+    for options, message in (
+        ("--kernel Linear", "Invalid value .Linear. for --kernel. Choose from"),
+        ("--model GP", "Invalid value .GP. for --model.*is a DWP with --depth 1"),
+        ("--model DGP --depth auto", "--depth auto is for --model DWP: give the --depth of a DGP"),
+        ("--effort quick --depth 2", "--effort is for --depth auto"),
+        ("--depth 0", "--depth must be a positive integer, or auto, got 0"),
+        ("--num-inducing 2000000000", "--num-inducing. Must be <= 1000000"),
+        ("--test-fraction 0.999", "cannot hold out 0.999 of 40 rows: no row is left"),
+        ("--seed -1", "--seed"),
+        ("--out file", "--out file is there already: choose another, or remove it"),
+        ("--out table.csv/run", "table.csv/run"),
+    )
+]
+
+
+@pytest.mark.parametrize(("table", "options", "message"), REFUSED)
+def test_refuses(
+    refused: Callable[..., str], table: str | dict[str, Any], options: str, message: str
 ) -> None:
-    path = write_csv(Path("table.csv"), columns(task))
-    printed = refused("fit", path, *options, *TINY, "--out", "run")
-    assert re.search(message, printed), printed
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--kernel", "Linear"], "Invalid value .Linear. for --kernel. Choose from"),
-        (["--model", "GP"], "Invalid value .GP. for --model.*is a DWP with --depth 1"),
-        (["--model", "DGP", "--depth", "auto"], "--depth auto is for --model DWP: give the --dep"),
-        (["--effort", "quick", "--depth", "2"], "--effort is for --depth auto"),
-        (["--depth", "0"], "--depth must be a positive integer, or auto, got 0"),
-        (["--num-inducing", "2000000000"], "--num-inducing. Must be <= 1000000"),
-        (["--test-fraction", "0.999"], "cannot hold out 0.999 of 40 rows: no row is left"),
-        (["--seed", "-1"], "--seed"),
-        (["--out", "file"], "--out file is there already: choose another, or remove it"),
-        (["--out", "table.csv/run"], "table.csv/run"),
-    ],
-)
-def test_refuses_options(refused: Callable[..., str], options: list[str], message: str) -> None:
-    path = write_csv(Path("table.csv"), columns("regression"))
+    path = write_csv(Path("table.csv"), columns(table) if isinstance(table, str) else table)
     Path("file").touch()
-    assert re.search(message, refused("fit", path, "--target", "price", *options))
-
-
-@pytest.mark.parametrize(
-    ("table", "options", "message"),
-    [
-        (
-            {"a": range(40), "y": [float(row == 7) for row in range(40)]},
-            ["--target", "y", "--seed", "6"],
-            "the 36 training rows hold one value only of 'y'",
-        ),
-        (
-            {"a": range(40), "y": ["x", "x", *(["y", "z"] * 19)]},
-            ["--target", "y", "--task", "classification", "--test-fraction", "0.9"],
-            "the 4 training rows hold 2 of the classes only of 'y'",
-        ),
-    ],
-)
-def test_refuses_a_split_that_leaves_nothing_to_learn(
-    refused: Callable[..., str], table: dict[str, Any], options: list[str], message: str
-) -> None:
-    assert message in refused("fit", write_csv(Path("table.csv"), table), *options, *TINY)
+    assert re.search(message, refused("fit", path, *options.split()))

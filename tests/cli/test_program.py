@@ -24,11 +24,6 @@ from gpflow_dwp.exceptions import NonFiniteBoundError
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
-@pytest.fixture(autouse=True)
-def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """Would catch a command without a line, or a bare command that says nothing."""
     assert run("--help") == 0

@@ -31,9 +31,9 @@ BUILD = partial(build_deep_wishart_process, depth=2, num_inducing=10)
 POINTS = observed(6, seed=1).query_points
 
 
-def make(num_outputs: int = 1) -> BayesianOptimizationModel:
-    data = observed(15, num_outputs)
-    return BayesianOptimizationModel(BUILD, data, num_steps=2, num_samples=7)
+def make(num_outputs: int = 1, depth: int = 2) -> BayesianOptimizationModel:
+    build, data = partial(BUILD, depth=depth), observed(15, num_outputs)
+    return BayesianOptimizationModel(build, data, num_steps=2, num_samples=7)
 
 
 @pytest.fixture(scope="module")
@@ -106,32 +106,8 @@ def test_trajectories_are_functions(model: BayesianOptimizationModel) -> None:
     np.testing.assert_allclose(other(first), compiled, rtol=1e-9)
 
 
-@pytest.mark.usefixtures("eager")
-def test_update_does_not_train_and_optimize_does_from_scratch() -> None:
-    model = make()
-    before = model.predict(POINTS)[0].numpy()
-    more = observed(25)
-
-    model.update(more)
-
-    np.testing.assert_array_equal(model.predict(POINTS)[0], before)
-    assert model.model.num_data == 25
-    assert model.optimize(more).num_steps == 2
-    assert model.model.num_data == 25
-    trained = model.predict(POINTS)[0].numpy()
-    assert np.abs(trained - before).max() > 1.0
-    # It starts from scratch, so once more gives the same.
-    model.optimize(more)
-    np.testing.assert_array_equal(model.predict(POINTS)[0], trained)
-    # The noise is in raw units.
-    variance = model.predict_y(POINTS)[1] - model.predict(POINTS)[1]
-    noise = np.broadcast_to(model.get_observation_noise(), (6, 1))
-    np.testing.assert_allclose(variance, noise, rtol=1e-6)
-
-
-def test_compiled_predictions_follow_the_model() -> None:
-    model = make()
-    X = tf.constant(POINTS)
+def test_update_does_not_train_optimize_does_from_scratch_and_compiled_code_follows() -> None:
+    model, X, more = make(depth=1), tf.constant(POINTS), observed(25)
 
     @tf.function
     def predictions(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -140,14 +116,26 @@ def test_compiled_predictions_follow_the_model() -> None:
         return *model.predict(X), *model.predict_joint(X)
 
     before = [part.numpy() for part in predictions(X)]
+    model.update(more)
+    np.testing.assert_array_equal(model.predict(POINTS)[0], before[0])
+    assert model.model.num_data == 25
+    trained = []
     tf.config.run_functions_eagerly(True)  # for two steps
     try:
-        model.optimize(observed(25))
+        for _ in range(2):
+            assert model.optimize(more).num_steps == 2
+            trained.append(model.predict(POINTS)[0].numpy())
     finally:
         tf.config.run_functions_eagerly(False)
-    after = predictions(X)
+    assert model.model.num_data == 25
+    assert np.abs(trained[0] - before[0]).max() > 1.0
+    np.testing.assert_array_equal(*trained)
+    # The noise is in raw units.
+    variance = model.predict_y(POINTS)[1] - model.predict(POINTS)[1]
+    noise = np.broadcast_to(model.get_observation_noise(), (6, 1))
+    np.testing.assert_allclose(variance, noise, rtol=1e-6)
 
-    expected = *model.predict(X), *model.predict_joint(X)
+    after, expected = predictions(X), (*model.predict(X), *model.predict_joint(X))
     for value, wanted, old in zip(after, expected, before, strict=True):
         assert value.shape == wanted.shape
         np.testing.assert_allclose(value, wanted, rtol=1e-9)
