@@ -105,6 +105,7 @@ def test_level_values_share_the_best_rank() -> None:
     assert ranks(table).fillna(0).to_numpy().tolist() == [[1.0, 1.0, 3.0], [2.0, 1.0, 0.0]]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_is_beside_print(tmp_path: Path) -> None:
     """RobustGaSP's mean rank is first, and 4.0 where level ones share the mean, as in the paper."""
     scored = dict.fromkeys(benchmark30._SHOWN, 0.5)

@@ -132,6 +132,7 @@ def test_densities_are_compared_with_what_is_otherwise_alike() -> None:
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_kept_results_make_all_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The report of what is under version control, as `python ci/study.py report` writes it."""
     lines = [json.loads(line) for line in (KEPT / "study.jsonl").read_text().splitlines()]

@@ -24,3 +24,11 @@ def untraced() -> Iterator[None]:
         patch.setattr(MixturePosterior, "is_kept", never)
         patch.setattr("gpflow_dwp.models.kept_posterior._comparison", _comparison)
         yield
+
+
+@pytest.fixture(scope="module")
+def eagerly() -> Iterator[None]:
+    """Compile nothing, in fixtures of the module neither."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)

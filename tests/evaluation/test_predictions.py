@@ -28,22 +28,14 @@ Y = 100.0 + 20.0 * np.random.default_rng(1).normal(size=[7, 1])
 LABELS = np.array([0.0, 1.0, 2.0, 1.0, 0.0, 1.0, 0.0])[:, None]
 
 
-def numbers() -> RawUnits:
+@pytest.fixture(scope="module")
+def units() -> RawUnits:
+    """Of numbers."""
     data = INPUTS.transform(X), TARGET.transform(Y)
     return RawUnits(build_deep_wishart_process(data, 2, num_inducing=5), INPUTS, TARGET)
 
 
-def labels(classes: int) -> tuple[RawUnits, np.ndarray]:
-    indices = np.minimum(LABELS, classes - 1.0)
-    likelihood = likelihood_of_labels(classes)
-    model = build_deep_wishart_process(
-        (INPUTS.transform(X), indices), 2, num_inducing=5, likelihood=likelihood
-    )
-    return RawUnits(model, INPUTS), indices
-
-
-def test_numbers_are_predicted_and_judged_as_the_mixture_says() -> None:
-    units = numbers()
+def test_numbers_are_predicted_and_judged_as_the_mixture_says(units: RawUnits) -> None:
     posterior = units.model.posterior(4, seed=3)
     components = posterior.predict_warped_components(INPUTS.transform(X))
     means, variances = (part.numpy()[..., 0] for part in components)
@@ -75,8 +67,9 @@ def test_numbers_are_predicted_and_judged_as_the_mixture_says() -> None:
     assert calibration == {"coverage_of_95%_intervals": inside.mean()}
 
 
-def test_blocks_and_targets_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    units = numbers()
+def test_blocks_and_targets_make_no_difference(
+    units: RawUnits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = judge(units, X, Y, num_samples=4, seed=3)
     monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 3)
     parts = judge(units, X, Y, num_samples=4, seed=3)
@@ -92,7 +85,9 @@ def test_blocks_and_targets_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_labels_are_predicted_and_judged(classes: int) -> None:
-    units, truth = labels(classes)
+    data = INPUTS.transform(X), np.minimum(LABELS, classes - 1.0)
+    own = {"num_inducing": 5, "likelihood": likelihood_of_labels(classes)}
+    units, truth = RawUnits(build_deep_wishart_process(data, 2, **own), INPUTS), data[1]
 
     got, scores, calibration = judge(units, X, truth, num_samples=4, seed=3)
     tf.random.set_seed(7)  # whatever was drawn before
