@@ -18,8 +18,7 @@ from gpflow_dwp.data.table import read_to_split
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
 TASKS = ("regression", "three classes")
-FEW = ("--num-steps", "5", "--num-inducing", "8", "--quiet")
-TINY = (*FEW, "--depth", "1")
+TINY = ("--num-steps", "5", "--num-inducing", "8", "--depth", "1", "--quiet")
 TEST_FRACTION = 0.25
 
 
@@ -72,10 +71,10 @@ def read_csv(path: Path) -> dict[str, list[str]]:
 
 def fit_options(task: str) -> list[str]:
     """What the command needs to know about one of the :data:`TASKS`."""
-    options = ["--test-fraction", str(TEST_FRACTION)]
+    options = [*TINY, "--test-fraction", str(TEST_FRACTION)]
     if task == "regression":
-        return ["--target", "price", *options, *TINY]
-    return ["--target", "label", "--task", "classification", *options, *FEW, "--depth", "2"]
+        return ["--target", "price", *options]
+    return ["--target", "label", "--task", "classification", *options]
 
 
 def content(directory: Path) -> dict[str, bytes]:

@@ -98,6 +98,12 @@ def rank_cholesky(matrix: np.ndarray, rank: int) -> np.ndarray:
     return factor
 
 
+def normal_crps(y: Any, mean: Any, deviation: Any) -> Any:
+    """Of normal predictions, in closed form (Gneiting and Raftery, 2007, eq. 21)."""
+    z, normal = (y - mean) / deviation, stats.norm
+    return deviation * (z * (2.0 * normal.cdf(z) - 1.0) + 2.0 * normal.pdf(z) - np.pi**-0.5)
+
+
 def log_gamma_density(x: float, concentration: float, rate: float) -> float:
     """log Gamma(x; α, β), by rate. The paper's toy example alone writes it by scale."""
     return stats.gamma.logpdf(x, concentration, scale=1.0 / rate)

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmark30 import beside_print, load, ours, ranks, report, scores
+from reference import normal_crps
 from robust_gasp import _lost_by, robust_gasp
-from scipy import stats
 from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist
 
@@ -35,15 +35,8 @@ def test_scores_are_those_of_the_normal() -> None:
     """CRPS of N(1, 1) at 0, and of N(1, 4) with noise; units of print."""
     t, one = np.zeros(5), np.ones((1, 5))
     found = scores((one, one, 3.0, {"depth": 1}), t, 2.0, 0.25)
-
-    def crps(mean: float, deviation: float) -> float:
-        z = mean / deviation
-        normal = stats.norm
-        part = z * (2 * normal.cdf(z) - 1) + 2 * normal.pdf(z) - np.pi**-0.5
-        return deviation * part
-
-    assert found["crps"] == found["median_crps"] == pytest.approx(crps(1, 1) / 2.0)
-    assert found["observed_crps"] == pytest.approx(crps(1, 2) / 2.0)
+    assert found["crps"] == found["median_crps"] == pytest.approx(normal_crps(0, 1, 1) / 2.0)
+    assert found["observed_crps"] == pytest.approx(normal_crps(0, 1, 2) / 2.0)
     assert found["fvu"] == pytest.approx(1.0 / (4.0 * 1.25))
     assert (found["coverage"], found["depth"]) == (1.0, 1)
 

@@ -96,8 +96,11 @@ def test_every_model_is_built(model: str) -> None:
         assert built.inducing_variable.Z.shape[0] == 4 and built.rows is None
 
 
-def test_a_cell_is_trained_and_scored(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("eager")
+def test_a_cell_is_trained_and_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes on from its checkpoint: a second run takes no step more."""
+    monkeypatch.setattr(scores, "_FEWEST_SEEDS", 2)
+    monkeypatch.setattr(scores, "_MOST_SEEDS", 2)
     folder, checkpoints = write_archive(tmp_path), str(tmp_path / "checkpoints")
     found = run_cell(tiny_cell(), checkpoints, folder)
     again = run_cell(tiny_cell(), checkpoints, folder)

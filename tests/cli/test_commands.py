@@ -255,7 +255,7 @@ def test_info_of_a_run_and_of_its_model(trained: Trained, capsys: Printed) -> No
     assert run("info", result.directory) == 0
     printed = capsys.readouterr().out
     assert "  columns: a, b\n" in printed and "  stop reason: took all 5 steps\n" in printed
-    assert "deep Wishart process, depth 2" in printed and "error rate" in printed
+    assert "deep Wishart process, depth 1" in printed and "error rate" in printed
 
 
 def test_info_of_versions_and_of_an_unfinished_run(capsys: Printed) -> None:

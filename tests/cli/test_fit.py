@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from command_line import (
     TASKS,
-    TEST_FRACTION,
     TINY,
     TrainedRun,
     columns,
+    fit_options,
     read_csv,
     run,
     write_csv,
@@ -29,7 +29,7 @@ from gpflow_dwp.models import load_model
 from gpflow_dwp.training.callbacks import SHOWN_OFFSET
 
 Trained = Callable[[str], TrainedRun]
-TRAINING = (*TINY, "--target", "price", "--test-fraction", str(TEST_FRACTION))
+REGRESSION = fit_options("regression")
 
 
 FIGURES = [f"{name}.png" for name in ("calibration", "effect", "learning_curve", "predictions")]
@@ -42,15 +42,14 @@ def test_what_a_run_prints_and_leaves(trained: Trained, task: str) -> None:
     metrics, description, (train, _) = result.metrics, result.description, result.rows()
     scores, is_number = metrics["scores"], task == "regression"
     first, *table, relevance, last = result.printed.splitlines()
-    names = ["logistic regression", "gradient boosting", "deep Wishart process, depth 2"]
+    simple = ["logistic regression", "gradient boosting"]
     if is_number:
-        names = ["linear regression", "gradient boosting", "exact GP (GPflow's GPR)"]
-        names.append("deep Wishart process, depth 1")
+        simple = ["linear regression", "gradient boosting", "exact GP (GPflow's GPR)"]
     target = "price" if is_number else "label"
     assert result.exit_code == 0
     assert first == f"{target}: 30 training rows, 10 test rows, 2 inputs"
     assert "\n".join(table) == scores_as_text(scores)
-    assert [*scores] == names
+    assert [*scores] == [*simple, "deep Wishart process, depth 1"]
     assert all(score["seconds"] > 0.0 for score in scores.values())
     assert relevance.startswith("Predictions change most with ")
     assert last == f"Model, metrics and figures are in {result.directory}"
@@ -88,7 +87,7 @@ def test_bound_is_in_raw_units(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(training, "fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *TRAINING, "--out", "run") == 0
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
     result = TrainedRun("regression", table, Path("run"), 0, "")
     scale = result.rows()[0].Y.std()
     # Training ended at bounds of -2 to -1 per datum, in standardised units.
@@ -128,7 +127,7 @@ def test_training_that_fails_leaves_no_run(
 
     monkeypatch.setattr("gpflow_dwp.cli.training.fit", fail)
     table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *TRAINING) == code
+    assert run("fit", table, *REGRESSION) == code
     printed = capsys.readouterr().err
     assert printed.startswith(f"gpflow-dwp fit: {message}") and len(printed.splitlines()) == 1
     assert not any(Path("runs").iterdir())

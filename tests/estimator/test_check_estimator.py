@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,7 +31,15 @@ KINDS = "data_not_an_array", "estimators_dtypes", "dtype_object"
 CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])
 
 
-@pytest.mark.usefixtures("eager", "untraced")
+@pytest.fixture(scope="module")
+def unbounded() -> Iterator[None]:
+    """Estimate no bounds, which is an eighth of the time, and no check asks for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpflow_dwp.selection.trainer.Trainer.estimate_bound", lambda *_: 0.0)
+        yield
+
+
+@pytest.mark.usefixtures("eager", "untraced", "unbounded")
 @pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.TargetWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn_checks(
