@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases.functions import FUNCTIONS
-from cases.sixty import SIXTY, Printed
+from cases.sixty import SIXTY
 from scipy.stats import qmc
 
 # Their printed deviations are of some thousand points: of these, with kurtosis 14 to 98, they are
@@ -25,11 +25,6 @@ def test_moments_are_the_printed_ones(name: str) -> None:
     assert FUNCTIONS[name].num_inputs == inputs
     assert y.mean() == pytest.approx(mean, abs=0.02 * deviation)
     assert y.std() == pytest.approx(deviation, rel=0.11 if name in HEAVY else 0.02)
-
-
-def test_there_are_sixty() -> None:
-    assert len(SIXTY) == 60
-    assert SIXTY["borehole"] == Printed(8, 77.7056, 45.5528)
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,7 @@ def test_probabilities_are_those_of_the_model(trained: Trained) -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_the_table_is_kept_to_the_letter(trained: Trained, task: str, capsys: Printed) -> None:
     """Would catch codes that only look like numbers, and a run that is changed."""
-    before = content(trained(task).directory)
-    plain = predictions(trained(task), NEW, *FEW)
+    before, plain = content(trained(task).directory), predictions(trained(task), NEW, *FEW)
     assert list(plain) == ["a", "b", *ADDED[task]]
     assert capsys.readouterr().out.endswith("3 predictions are in out.csv\n")
     further = {"id": ["007", "008", "x"], "b": NEW["b"], "note": ["NA", "", "1.50"], "a": NEW["a"]}

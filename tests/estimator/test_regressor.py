@@ -325,8 +325,11 @@ def test_early_stopping_ends_the_steps_and_keeps_the_best(
     assert made[0].steps == [first, first + 1, first + 2] and made[0].best_step == first
 
 
-def test_warm_start_goes_on_from_the_model_there_is() -> None:
-    """Catches a new model, new units or old rows, also with weights and after a pickle."""
+def test_warm_start_goes_on_from_the_model_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a new model, new units or old rows, also with weights and after a pickle.
+
+    And one that fails, and does not leave the model as it was.
+    """
     short = {**FEW, "depth": 1, "num_steps": 2, "warm_start": True}
     short["kernel"] = gpflow.kernels.SquaredExponential()  # nothing is chosen
     regressor = DeepWishartRegressor(**short).fit(X[:30], Y[:30])
@@ -347,27 +350,21 @@ def test_warm_start_goes_on_from_the_model_there_is() -> None:
         regressor.fit(X[:, :1], Y)
     with pytest.raises(ValueError, match=r"shape \['N'\] to go on, as at first, got \[40, 2\]"):
         regressor.fit(X, np.stack([Y, Y], 1))
-    after = regressor.model_.inducing_variable.Z.numpy()
-    again = regressor.set_params(warm_start=False).fit(X, Y).model_
-    assert abs(again.inducing_variable.Z.numpy() - after).max() > 0.3
-
-
-def test_a_warm_start_that_fails_leaves_the_model_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    short = {**FEW, "depth": 1, "num_steps": 2, "warm_start": True}
-    regressor = DeepWishartRegressor(**short).fit(X, Y)
-    mean, history = regressor.predict(X), regressor.history_
 
     def stop(model: Any, *_: Any, **__: Any) -> None:
         model.likelihood.variance.assign(2.0 * model.likelihood.variance)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.estimator._base.fit_with_held_out", stop)
-    with pytest.raises(KeyboardInterrupt):
-        regressor.fit(X[:20] + 5.0, Y[:20])
+    mean, history = regressor.predict(X), regressor.history_
+    with monkeypatch.context() as patch:
+        patch.setattr("gpflow_dwp.estimator._base.fit_with_held_out", stop)
+        with pytest.raises(KeyboardInterrupt):
+            regressor.fit(X[:20] + 5.0, Y[:20])
     np.testing.assert_array_equal(regressor.predict(X), mean)
     assert regressor.history_ is history and regressor.model_.num_data == 40
+    after = regressor.model_.inducing_variable.Z.numpy()
+    again = regressor.set_params(warm_start=False).fit(X, Y).model_
+    assert abs(again.inducing_variable.Z.numpy() - after).max() > 0.3
 
 
 def test_bad_data_are_refused(regressor: DeepWishartRegressor) -> None:

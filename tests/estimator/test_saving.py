@@ -19,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("eager")
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (24, 2))
 Y = np.c_[5.0 + 20.0 * np.sin(3.0 * X[:, 0]), np.full(24, 7.0), X[:, 1]]
-BOUNDS = [(-1.0, 1.0)] * 2
 
 
 class Own(gpflow.kernels.SquaredExponential):
@@ -45,8 +44,6 @@ def test_a_regressor_comes_back_as_a_whole(tmp_path: Path) -> None:
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
-    indices = emulation.sobol_indices(loaded, BOUNDS, num_points=16, num_functions=8)
-    assert indices.total.shape == (2, 3)
     assert len(loaded.tell(X[:2] + 0.05, Y[:2])._rows[0]) == len(X) + 2
 
 

@@ -60,7 +60,6 @@ def test_predictions_are_those_of_the_model_in_raw_units(model: BayesianOptimiza
 @pytest.mark.parametrize("leading", [(), (2, 1)])
 def test_any_leading_axes(model: BayesianOptimizationModel, leading: tuple[int, ...]) -> None:
     X = np.broadcast_to(POINTS[:3], (*leading, 3, 2))
-
     mean, variance = model.predict(X)
     joint_mean, covariance = model.predict_joint(X)
 
