@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
@@ -19,16 +18,10 @@ RAW_X, RAW_Y = INPUTS.inverse_transform(X), OUTPUTS.inverse_transform(Y)
 X = INPUTS.transform(RAW_X)  # rounded: the noise of hidden layers is a function of all digits
 
 
-@pytest.fixture(scope="module")
-def warped_model() -> Any:
+def test_predictions_are_the_models_own_in_other_units() -> None:
+    """Catches a mean without the offset, a variance with it, and a density per standard unit."""
     model = tiny_model(2, data=(X, Y), likelihood="warped")
     model.likelihood.warp.skewness.assign([0.5, -0.4])
-    return model
-
-
-def test_predictions_are_the_models_own_in_other_units(warped_model: Any) -> None:
-    """Catches a mean without the offset, a variance with it, and a density per standard unit."""
-    model = warped_model
     units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)
 
     mean, variance = units.moments(posterior, RAW_X)
@@ -45,9 +38,10 @@ def test_predictions_are_the_models_own_in_other_units(warped_model: Any) -> Non
     np.testing.assert_allclose(distribution.variance(), variance, rtol=1e-8)
 
 
-def test_tensors_and_graphs_give_what_arrays_give(warped_model: Any) -> None:
+def test_tensors_and_graphs_give_what_arrays_give() -> None:
     """Catches a result that stays a tensor, or is not brought to raw units, on one of the ways."""
-    units, posterior = RawUnits(warped_model, INPUTS, OUTPUTS), warped_model.posterior(3, seed=1)
+    model = tiny_model(1, data=(X, Y), likelihood="warped")
+    units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)
     names = ("moments", "function_moments", "sample", "sample_functions")
 
     def predict(X: Any, Y: Any) -> list[Any]:
