@@ -22,7 +22,7 @@ from gpflow_dwp.linalg.factorisation import Factorised
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import mixture_moments, predictive_moments
-from gpflow_dwp.random import as_seed
+from gpflow_dwp.random import as_seed, normal, split_seed
 
 __all__ = ["ChainedPosterior", "Field", "Link"]
 
@@ -98,6 +98,11 @@ class _Stage:
             ]
             self.likelihood = snapshot(Gaussian(np.mean(noises, axis=0), variance_lower_bound=0.0))
 
+    @property
+    def has_normal_noise(self) -> bool:
+        """Whether observations are functions and normal noise, without a warp."""
+        return type(self.likelihood) in (Gaussian, RowMeansGaussian)
+
     def moments(self, known: tf.Tensor) -> MeanAndVariance:
         """Mean and variance of functions given what each draw knows, [S, N, Q] each."""
         return self._of_links(known, _moments_at, self.posteriors)
@@ -122,7 +127,7 @@ class _Stage:
         if not self.noise:
             warp = warp_of(self.likelihood)
             f = f if warp is None else warp.inverse(f)
-        elif type(self.likelihood) in (Gaussian, RowMeansGaussian):
+        elif self.has_normal_noise:
             deviation = tf.sqrt(tf.cast(self.likelihood.variance, f.dtype))
             f = f + deviation * self._normals[1][..., : f.shape[-1]]
         else:
@@ -205,8 +210,11 @@ class ChainedPosterior(MixturePosterior):
         likelihood, self._field = self._last.likelihood, field
         num_outputs = self._last.posteriors[0].num_outputs
         if field is not None:
-            likelihood = snapshot(Gaussian(field.variance, variance_lower_bound=0.0))
-            num_outputs = field.basis.shape[1]
+            variance, num_outputs = field.variance, field.basis.shape[1]
+            if self._last.has_normal_noise:
+                noise = np.asarray(likelihood.variance) * np.square(self._last.scales[0])
+                variance = variance + noise @ np.square(field.basis)
+            likelihood = snapshot(Gaussian(variance, variance_lower_bound=0.0))
         stages_of = (*self._earlier, self._last)
         entries = [each._num_inducing for stage in stages_of for each in stage.posteriors]
         super().__init__(
@@ -243,6 +251,26 @@ class ChainedPosterior(MixturePosterior):
 
     def functions(self, X: tf.Tensor) -> tf.Tensor:
         """Coherent functions, one of each draw: from [N, D] to [S, N, Q], in model's units."""
+        return self._finished(self._functions_of_last(X), None)[0]
+
+    def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
+        """As that of all posteriors; functions of a field are coherent in any case.
+
+        Its coefficients are observed with their noise, which is then part of all outputs jointly.
+        """
+        if self._field is None:
+            return super().sample_y(Xnew, full_cov)
+        functions = self._functions_of_last(self._checked_points(Xnew, full_cov=False))
+        nothing = tf.zeros([tf.shape(functions)[1], 1], functions.dtype)
+        of_coefficients, of_rest = split_seed(self._function_seed, 2)
+        observed = sample_observations(self._last.likelihood, nothing, functions, of_coefficients)
+        values = self._last.units[0].to_raw(observed) @ self._field.basis
+        return values + np.sqrt(self._field.variance) * normal(
+            tf.shape(values), of_rest, values.dtype
+        )
+
+    def _functions_of_last(self, X: tf.Tensor) -> tf.Tensor:
+        """Coherent functions of the last links, [S, N, Q]."""
         if self._functions is None:
             with tf.init_scope():  # of all calls, in graphs and outside
                 self._functions = [
@@ -258,15 +286,18 @@ class ChainedPosterior(MixturePosterior):
         for stage, functions in zip(self._earlier, self._functions, strict=False):
             new = stage.passed(stage.functions_at(known, functions))
             known = tf.concat([stage.spread(known), new], axis=-1)
-        values = self._last.functions_at(known, self._functions[-1])
-        return self._finished(values, None)[0]
+        return self._last.functions_at(known, self._functions[-1])
 
     def _finished(self, mean: tf.Tensor, variance: tf.Tensor | None) -> tuple[Any, Any]:
         if self._field is None:
             return mean, variance
-        if variance is not None:
-            nothing = tf.zeros([tf.shape(mean)[1], 1], mean.dtype)
-            mean, variance = predictive_moments(self._last.likelihood, nothing, mean, variance)
+        if variance is None:
+            warp = warp_of(self._last.likelihood)
+            mean = mean if warp is None else warp.inverse(mean)
+        else:
+            if not self._last.has_normal_noise:  # Which is in what is predicted of functions then.
+                nothing = tf.zeros([tf.shape(mean)[1], 1], mean.dtype)
+                mean, variance = predictive_moments(self._last.likelihood, nothing, mean, variance)
             variance = (variance * np.square(self._last.scales[0])) @ np.square(self._field.basis)
         return self._last.units[0].to_raw(mean) @ self._field.basis, variance
 

@@ -225,8 +225,8 @@ def test_a_field_is_its_components_and_what_they_leave(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[1][:, varies], expected, rtol=0.03)
     np.testing.assert_array_equal(found[0][:, 3], 7.0)
     np.testing.assert_array_equal(found[1][:, 3], 0.0)
-    drawn = chain.sample_y(x, 200)
-    np.testing.assert_allclose(drawn.std(axis=2)[:, varies], expected, rtol=0.4)
+    drawn = chain.sample_y(x, 1_000)
+    np.testing.assert_allclose(drawn.std(axis=2)[:, varies], expected, rtol=0.15)
     assert np.isfinite(chain.predict_log_density(X[:2], Y[:2])).all()
     left_out = emulation.leave_one_out(chain)
     components = emulation.leave_one_out(of_components)
@@ -238,6 +238,19 @@ def test_a_field_is_its_components_and_what_they_leave(tmp_path: Path) -> None:
     np.testing.assert_allclose(left_out.std[:, varies], scale * np.sqrt(std + left), rtol=0.03)
     with pytest.raises(ValueError, match=r"y must have shape .1, 31., got"):
         chain.tell(x[:1], Y[:1, :4])
+
+
+def test_noise_of_coefficients_is_in_observations_of_a_field_alone() -> None:
+    """Catches draws of a field without it, in which outputs that go together are independent."""
+    X = design(30)
+    amplitudes = X + 0.2 * np.random.default_rng(0).standard_normal(X.shape)
+    Y = amplitudes @ np.stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
+    chain = ChainedEmulator.of_field(X, Y, one_layer(likelihood="gaussian"), num_components=2)
+    std = chain.predict(X[:3], return_std=True)[1]
+    assert (chain.predict(X[:3], return_std=True, include_noise=False)[1] < 0.6 * std).all()
+    drawn = chain.sample_y(X[:3], 1_000)
+    np.testing.assert_allclose(drawn.std(axis=2), std, rtol=0.15)
+    assert np.corrcoef(drawn[0, 3:5])[0, 1] > 0.9
 
 
 def test_deep_links_and_outputs_with_kernels_of_their_own() -> None:
