@@ -26,10 +26,11 @@ def draw(batches: Minibatches, count: int) -> np.ndarray:
     next_batch = tf.function(batches.draw, autograph=False)
     state, drawn = tuple(map(tf.convert_to_tensor, batches.state)), []
     for _ in range(count):
-        (X, Y), state = next_batch(batches.arrays, state)
-        np.testing.assert_array_equal(X, -Y)
-        drawn.append(X.numpy()[:, 0].astype(int))
-    return np.array(drawn)
+        pair, state = next_batch(batches.arrays, state)
+        drawn.append(pair)
+    X, Y = np.array(drawn)[..., 0].swapaxes(0, 1)
+    np.testing.assert_array_equal(X, -Y)
+    return X.astype(int)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 6, 7])
@@ -57,18 +58,12 @@ def test_orders_are_uniform() -> None:
             assert np.all(np.abs(counts - num_epochs * share) < 5 * sigma)
 
 
-def on(*devices: str) -> Any:
-    """Stand-ins for variables on devices."""
-    return [
-        SimpleNamespace(device=f"/job:localhost/replica:0/task:0/device:{device}")
-        for device in devices
-    ]
-
-
 def test_only_a_whole_model_is_on_a_gpu() -> None:
-    assert are_on_gpu(on("GPU:0", "GPU:0"))
-    assert not are_on_gpu(on("GPU:0", "CPU:0"))
-    assert not are_on_gpu(on("CPU:0"))
+    place = "/job:localhost/replica:0/task:0/device:{}:0"
+    gpu, cpu = (SimpleNamespace(device=place.format(kind)) for kind in ("GPU", "CPU"))
+    variables: Any = [gpu, gpu]
+    assert are_on_gpu(variables)
+    assert not are_on_gpu([*variables, cpu])
     with tf.device("CPU:0"):
         assert not are_on_gpu([tf.Variable(0.0)])
 

@@ -39,27 +39,18 @@ class Witness(RunCallback, tf.Module):
         self.told.append(("finish", int(self.count)))
 
 
-def run(*callbacks: Any, directory: Path | None = None) -> TrainingHistory:
-    arguments: dict[str, Any] = {"checkpoint_directory": directory, "progress": False}
-    return fit(tiny_model(1), toy_data(), 6, callbacks=callbacks, callback_interval=2, **arguments)
+def run(callback: RunCallback, directory: Path | None = None) -> TrainingHistory:
+    arguments: Any = {"callback_interval": 2, "checkpoint_directory": directory, "progress": False}
+    return fit(tiny_model(1), toy_data(), 6, callbacks=[callback], **arguments)
 
 
-def test_the_beginning_and_the_end_are_told() -> None:
-    witness = Witness()
-
-    run(witness)
-
-    calls = [("call", step) for step in (2, 4, 6)]
-    assert witness.told == [("begin", 0), *calls, ("finish", 3)]
-
-
-def test_a_callback_with_variables_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_beginning_and_end_are_told_and_variables_go_on_where_they_were(tmp_path: Path) -> None:
     first, second = Witness(end=4), Witness()
 
-    run(first, directory=tmp_path)
-    run(second, directory=tmp_path)
+    run(first, tmp_path)
+    run(second, tmp_path)
 
-    assert first.told[-1] == ("finish", 2)
+    assert first.told == [("begin", 0), ("call", 2), ("call", 4), ("finish", 2)]
     assert second.told == [("begin", 4), ("call", 6), ("finish", 3)]
 
 
@@ -73,37 +64,23 @@ def test_a_callback_can_end_a_run_before_it_begins() -> None:
     assert witness.told == [("begin", 0), ("finish", 0)]
 
 
-HISTORY = TrainingHistory(
-    data_term=np.array([1.0, 2.0]),
-    log_ratios=np.array([[-1.0, -2.0], [-3.0, -5.0]]),
-    num_data=4,
-    seconds=0.1,
-    stop_reason="took all 2 steps",
-)
-
-
-def test_the_bound_is_the_sum_of_its_terms() -> None:
-    np.testing.assert_allclose(HISTORY.elbo, [-2.0, -6.0])
-    np.testing.assert_allclose(HISTORY.elbo_per_datum, [-0.5, -1.5])
-    assert HISTORY.num_steps == 2
-
-
-def test_it_is_shown_in_one_line() -> None:
+def test_a_history_sums_terms_is_shown_in_one_line_and_goes_on() -> None:
+    """Catches steps that are lost, and a time or an end that is the first run's alone."""
+    ratios = np.array([[-1.0, -2.0], [-3.0, -5.0]])
+    history = TrainingHistory(np.array([1.0, 2.0]), ratios, 4, 0.1, "took all 2 steps")
+    np.testing.assert_allclose(history.elbo, [-2.0, -6.0])
     ended = "<TrainingHistory of 2 steps in 0.1 s, elbo_per_datum ends at -1.5: took all 2 steps>"
-    assert repr(HISTORY) == ended
-
-    nothing = dataclasses.replace(HISTORY, data_term=np.zeros(0), log_ratios=np.zeros((0, 2)))
+    assert repr(history) == ended
+    nothing = dataclasses.replace(history, data_term=np.zeros(0), log_ratios=np.zeros((0, 2)))
     assert repr(nothing) == "<TrainingHistory of 0 steps in 0.1 s: took all 2 steps>"
 
-
-def test_a_run_that_goes_on_is_one_course() -> None:
-    """Catches steps that are lost, and a time or an end that is the first run's alone."""
-    both = HISTORY.followed_by(dataclasses.replace(HISTORY, data_term=np.array([5.0, 6.0])))
+    both = history.followed_by(dataclasses.replace(history, data_term=np.array([5.0, 6.0])))
     np.testing.assert_allclose(both.data_term, [1.0, 2.0, 5.0, 6.0])
     assert (both.num_steps, both.log_ratios.shape, both.seconds) == (4, (4, 2), 0.2)
     assert both.stop_reason == "took all 2 steps, then took all 2 steps"
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_bar_is_shown_on_a_terminal_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,10 +11,13 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
+from gpflow.utilities import read_values
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, build_deep_wishart_process, fit
 from gpflow_dwp.exceptions import CollapseWarning, NonFiniteBoundError
+from gpflow_dwp.models.variational import describe_non_finite
+from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training import Adam, TrainingHistory, TrainingProgress
 
 DATA = toy_data()
@@ -22,39 +25,25 @@ X, Y = DATA
 
 
 def run(model: DeepWishartProcess, num_steps: int, **arguments: Any) -> TrainingHistory:
-    arguments = {"data": DATA, "progress": False, **arguments}
-    return fit(model, arguments.pop("data"), num_steps, **arguments)
-
-
-def values(model: DeepWishartProcess) -> list[np.ndarray]:
-    return [variable.numpy() for variable in model.trainable_variables]
+    return fit(model, num_steps=num_steps, **{"data": DATA, "progress": False, **arguments})
 
 
 @pytest.mark.usefixtures("eager")
-def test_one_seed_gives_one_run_and_another_seed_another() -> None:
-    models = [tiny_model(2, posterior="GW", whiten=True) for _ in range(3)]
-
-    first, second, other = (
-        run(model, 2, batch_size=6, seed=seed)
-        for model, seed in zip(models, (0, 0, 1), strict=True)
-    )
-
-    np.testing.assert_array_equal(first.elbo, second.elbo)
-    np.testing.assert_array_equal(first.log_ratios, second.log_ratios)
-    for value, expected in zip(values(models[0]), values(models[1]), strict=True):
-        np.testing.assert_array_equal(value, expected)
+def test_another_seed_gives_another_run() -> None:
+    models = (tiny_model(2, posterior="GW", whiten=True) for _ in range(2))
+    first, other = (run(model, 1, batch_size=6, seed=seed) for seed, model in enumerate(models))
     assert np.all(first.data_term != other.data_term)
 
 
+@pytest.mark.usefixtures("eager")
 def test_callbacks_are_called_at_multiples_of_the_interval_and_at_the_end() -> None:
     model, events = tiny_model(1), []
 
-    history = run(model, 8, callbacks=[events.append], callback_interval=3)
+    history = run(model, 5, callbacks=[events.append], callback_interval=2)
 
-    assert [event.step for event in events] == [3, 6, 8]
-    assert {event.num_steps for event in events} == {8}
+    assert [(event.step, event.num_steps) for event in events] == [(2, 5), (4, 5), (5, 5)]
     assert all(event.model is model for event in events)
-    expected = [history.elbo[rows].mean() for rows in (slice(0, 3), slice(3, 6), slice(6, 8))]
+    expected = [history.elbo[rows].mean() for rows in (slice(0, 2), slice(2, 4), slice(4, 5))]
     np.testing.assert_allclose([event.elbo for event in events], expected)
 
 
@@ -71,23 +60,27 @@ def test_a_model_that_explains_everything_as_noise_is_warned_of() -> None:
 @pytest.mark.usefixtures("eager")
 def test_an_optimizer_goes_on_where_it_stopped() -> None:
     together, apart = tiny_model(1), tiny_model(1)
-    run(together, 4, optimizer=tf_keras.optimizers.Adam(0.01), kl_annealing_steps=0)
+    run(together, 2, optimizer=tf_keras.optimizers.Adam(0.01), kl_annealing_steps=0)
     optimizer = tf_keras.optimizers.Adam(0.01)
 
     for _ in range(2):
-        run(apart, 2, optimizer=optimizer, kl_annealing_steps=0)
+        run(apart, 1, optimizer=optimizer, kl_annealing_steps=0)
 
     # Without hidden layers there is no noise.
-    for value, expected in zip(values(apart), values(together), strict=True):
-        np.testing.assert_allclose(value, expected, atol=1e-12)
+    ends = read_values(together)
+    for path, value in read_values(apart).items():
+        np.testing.assert_allclose(value, ends[path], atol=1e-12)
 
 
 def test_a_layer_that_is_not_finite_is_named() -> None:
-    model = tiny_model(2, posterior="GW")
+    model = tiny_model(1)
     model.layers[0].kernel.variance.unconstrained_variable.assign(np.nan)
-
-    with pytest.raises(NonFiniteBoundError, match=r"step 0: layers\[0\] \(WishartLayer\)"):
+    with pytest.raises(NonFiniteBoundError, match=r"step 0: layers\[0\] \(GlobalInducingGPLayer\)"):
         run(model, 3)
+
+    for ratios, name in (([np.nan, np.nan], "layers[0] (Wish"), ([0.0, np.nan], "layers[1] (G")):
+        found = describe_non_finite(tiny_model(2), BoundTerms(np.zeros([]), np.array(ratios)))
+        assert str(found).startswith(name)
 
 
 class WithoutGradient(gpflow.likelihoods.Gaussian):
@@ -102,15 +95,15 @@ class WithoutGradient(gpflow.likelihoods.Gaussian):
         return expectations + spoil(tf.convert_to_tensor(self.variance))
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_gradient_that_is_not_finite_is_named() -> None:
     model = tiny_model(1, likelihood=WithoutGradient(0.1))
-    before = values(model)
+    before = read_values(model)
 
     with pytest.raises(NonFiniteBoundError, match=r"the gradient of .likelihood.variance is"):
         run(model, 3)
 
-    for value, expected in zip(values(model), before, strict=True):
-        np.testing.assert_array_equal(value, expected)
+    np.testing.assert_equal(read_values(model), before)
 
 
 @pytest.mark.usefixtures("eager")
@@ -123,19 +116,21 @@ def test_a_prior_that_is_not_finite_is_named() -> None:
         run(model, 3)
 
 
+@pytest.mark.usefixtures("eager")
 def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
     model, handler = tiny_model(1), signal.getsignal(signal.SIGINT)
+    before, seen = read_values(model), []
 
     def interrupt(progress: TrainingProgress) -> None:
-        if progress.step == 4:
-            signal.raise_signal(signal.SIGINT)
+        seen.append(read_values(model))
+        signal.raise_signal(signal.SIGINT)
 
     history = run(model, 100, callbacks=[interrupt], callback_interval=2)
 
-    assert history.stop_reason == "interrupted after step 4"
-    assert history.num_steps == len(history.log_ratios) == 4
-    assert np.all(np.isfinite(history.elbo))
-    assert all(np.all(np.isfinite(value)) for value in values(model))
+    assert history.stop_reason == "interrupted after step 2"
+    assert history.num_steps == len(history.log_ratios) == 2
+    np.testing.assert_equal(read_values(model), seen[0])
+    assert np.all(model.likelihood.variance != before[".likelihood.variance"])
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -146,16 +141,13 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
         ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
         ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
-        (
-            {"protocol": "slow"},
-            "protocol must be one of fast, natural, papers, networks, vmg, got 'slow'",
-        ),
+        ({"protocol": "slow"}, "protocol must be one of fast, natural, .*, vmg, got 'slow'"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str) -> None:
     model = tiny_model(1)
     with pytest.raises(ValueError, match=message):
-        run(model, arguments.pop("num_steps", 3), **arguments)
+        run(model, 3, **arguments)
 
 
 def test_xla_takes_the_steps_of_plain_mode() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
-from gpflow_dwp.training import TrainingHistory, TrainingProgress
 from gpflow_dwp.training._run import deferred_signals
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -24,24 +24,7 @@ def _handlers_are_put_back() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def run_with_signal(number: int, directory: Path) -> TrainingHistory:
-    """Train, and get a signal while the fourth step is taken."""
-
-    def send(progress: TrainingProgress) -> None:
-        if progress.step == 4:
-            signal.raise_signal(number)
-
-    return fit(
-        tiny_model(1),
-        toy_data(),
-        10,
-        callbacks=[send],
-        callback_interval=4,
-        progress=False,
-        checkpoint_directory=directory,
-    )
-
-
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("number", ENDING)
 def test_a_signal_that_ends_the_process_finds_the_state_saved(number: int, tmp_path: Path) -> None:
     seen: list[list[str]] = []
@@ -50,10 +33,12 @@ def test_a_signal_that_ends_the_process_finds_the_state_saved(number: int, tmp_p
         seen.append([path.name for path in tmp_path.iterdir()])
 
     signal.signal(number, handle)
-    history = run_with_signal(number, tmp_path)
+    send = [lambda progress: signal.raise_signal(number) if progress.step == 2 else None]
+    watched: Any = {"callbacks": send, "callback_interval": 2, "checkpoint_directory": tmp_path}
+    history = fit(tiny_model(1), toy_data(), 5, progress=False, **watched)
 
     assert len(seen) == 1 and "checkpoint" in seen[0]
-    assert history.stop_reason == "interrupted after step 4"
+    assert history.stop_reason == "interrupted after step 2"
     assert signal.getsignal(number) is handle
 
 
