@@ -30,8 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 WITH_SHAPES = {"distributions", "kernels", "layers", "likelihoods"}
 WITH_SHAPES |= {"test_linalg", "test_objectives", "test_random"}
-WITH_SHAPES |= {"test_deep_kernel_process", "test_function_draws", "test_predictive"}
-WITH_SHAPES |= {"test_variational"}
+WITH_SHAPES |= {"test_function_draws", "test_predictive"}
 """Folders and modules of what declares its shapes. Elsewhere the same functions run once more."""
 
 # What has been imported is never garbage, and looking through it took a tenth of the time.

@@ -34,11 +34,7 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "NaN in X": (X * np.nan, Y, "X holds nan in row 1, column 1"),
     "infinite X": (-WITH_INF * X, Y, "X holds inf in row 8, column 1"),
     "infinite Y": (X, WITH_INF, "Y holds inf in row 8, column 1"),
-    "an infinite tensor": (
-        X,
-        tf.constant(WITH_INF),
-        "Y holds inf in row 8",
-    ),
+    "an infinite tensor": (X, tf.constant(WITH_INF), "Y holds inf in row 8"),
     "text": (X, tf.fill([12, 1], "a"), "Y must hold real numbers, got dtype string"),
     "complex": (X, tf.zeros([12, 1], tf.complex128), "Y must hold real numbers"),
     "a tensor of one axis": (tf.zeros([12]), Y, "X must have two axes"),
