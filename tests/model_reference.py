@@ -6,13 +6,12 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gpflow
 import numpy as np
 import reference
 import tensorflow as tf
-from scipy import special
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.latent_variable_deep_gp import Encoder
@@ -32,14 +31,6 @@ SIZES = [(4, 2), (3, 3), (3, 5)]
 """(M, df): singular, square, and df > M."""
 
 FAMILIES = ["GW", "A", "AB"]
-
-
-class NumPyDraw(NamedTuple):
-    """One draw of one hidden layer."""
-
-    inducing_features: np.ndarray
-    target_features: np.ndarray
-    log_ratio: float
 
 
 def _key(value: Any) -> Any:
@@ -157,40 +148,6 @@ def tiny_model(
     return model
 
 
-def numpy_mixing(layer: WishartLayer) -> tuple[np.ndarray, np.ndarray]:
-    """A' and B of a layer's posterior, from its parameters."""
-    factor = layer.bartlett_factor
-    row_mixing, column_mixing = np.eye(layer.num_inducing), np.eye(factor.rank)
-    if factor.packed_row_mixing is not None:
-        packed = factor.packed_row_mixing.numpy()
-        lower = np.tril(packed, -1) + np.eye(len(packed))
-        upper = np.triu(packed, 1) + np.diag(np.exp(np.diag(packed)))
-        row_mixing = lower @ upper
-    if factor.column_mixing_tril is not None:
-        column_mixing = factor.column_mixing_tril.numpy()
-    return row_mixing, column_mixing
-
-
-def numpy_bartlett(layer: WishartLayer) -> dict[str, np.ndarray]:
-    """The parameters of T."""
-    factor = layer.bartlett_factor
-    names = ("concentration", "rate", "loc", "scale")
-    return {name: getattr(factor, name).numpy() for name in names}
-
-
-def numpy_row_mixing(layer: WishartLayer, covariance: np.ndarray) -> np.ndarray:
-    """A, for one covariance K_ii."""
-    size, df = layer.num_inducing, layer.df
-    jitter = layer.jitter * np.mean(np.diag(covariance)) * np.eye(size)
-    scale = covariance / df
-    if layer.scale_mixture is not None:
-        mixture = layer.scale_mixture
-        q, s = float(mixture.proportion.numpy()), float(mixture.root_scale.numpy())
-        V = mixture.root.numpy()
-        scale = (1.0 - q) * scale + q * s * V @ V.T / size
-    return np.linalg.cholesky(scale + jitter / df) @ numpy_mixing(layer)[0]
-
-
 def jittered(layer: WishartLayer | GlobalInducingGramLayer, k_ii: np.ndarray) -> np.ndarray:
     """K_ii, [M, M], with what a hidden layer adds to its diagonal."""
     return k_ii + layer.jitter * np.mean(np.diag(k_ii)) * np.eye(len(k_ii))
@@ -200,17 +157,28 @@ def numpy_wishart_features(
     layer: WishartLayer, k_ii: np.ndarray, t: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Features of the inducing points, [M, df], and the sampled log ratio, for a factor T."""
-    size, df = layer.num_inducing, layer.df
-    prior_scale = jittered(layer, k_ii) / df
-    row_mixing = numpy_row_mixing(layer, k_ii)
-    column_mixing = numpy_mixing(layer)[1]
+    size, df, factor = layer.num_inducing, layer.df, layer.bartlett_factor
+    jitter = layer.jitter * np.mean(np.diag(k_ii)) * np.eye(size)
+    prior_scale = scale = k_ii / df
+    if layer.scale_mixture is not None:
+        mixture = layer.scale_mixture
+        q, s = float(mixture.proportion.numpy()), float(mixture.root_scale.numpy())
+        V = mixture.root.numpy()
+        scale = (1.0 - q) * scale + q * s * V @ V.T / size
+    row_mixing, column_mixing = np.linalg.cholesky(scale + jitter / df), np.eye(factor.rank)
+    if factor.packed_row_mixing is not None:
+        packed = factor.packed_row_mixing.numpy()
+        lower = np.tril(packed, -1) + np.eye(len(packed))
+        row_mixing = row_mixing @ lower @ (np.triu(packed, 1) + np.diag(np.exp(np.diag(packed))))
+    if factor.column_mixing_tril is not None:
+        column_mixing = factor.column_mixing_tril.numpy()
     features = np.zeros((size, df))
     features[:, : min(size, df)] = row_mixing @ t @ column_mixing
     gram = features @ features.T
-    log_ratio = reference.singular_wishart_log_density(gram, prior_scale, df)
-    log_ratio -= reference.abgw_log_density(
-        gram, df, row_mixing, column_mixing, **numpy_bartlett(layer)
-    )
+    names = ("concentration", "rate", "loc", "scale")
+    of_factor = {name: getattr(factor, name).numpy() for name in names}
+    log_ratio = reference.singular_wishart_log_density(gram, prior_scale + jitter / df, df)
+    log_ratio -= reference.abgw_log_density(gram, df, row_mixing, column_mixing, **of_factor)
     return features, log_ratio
 
 
@@ -250,8 +218,8 @@ def numpy_hidden_layer(
     covariance: np.ndarray,
     numbers: np.ndarray,
     noise: np.ndarray,
-) -> NumPyDraw:
-    """One draw of a layer, given the covariance over inducing points and then one target each.
+) -> tuple[np.ndarray, float]:
+    """Features of all points, [M + N, df], and the log ratio, of one draw; targets one by one.
 
     :param covariance: K over the inducing points and all targets, [M + N, M + N].
     :param numbers: What the inducing points' draw is made of: the Bartlett factor T, [M, R], or
@@ -266,24 +234,13 @@ def numpy_hidden_layer(
         features, log_ratio = numpy_gaussian_features(layer, k_ii, numbers)
 
     prior_scale = jittered(layer, k_ii) / df
-    targets = []
+    rows = [*features]
     for n, row in enumerate(noise):
         k_in = covariance[:size, size + n] / df
         mean = k_in @ np.linalg.solve(prior_scale, features)
         variance = covariance[size + n, size + n] / df - k_in @ np.linalg.solve(prior_scale, k_in)
-        targets.append(mean + np.sqrt(variance) * row)
-    return NumPyDraw(features, np.array(targets), log_ratio)
-
-
-def numpy_output(
-    layer: GlobalInducingGPLayer, k_ii: np.ndarray, k_it: np.ndarray, k_tt: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Mean [N, Q], variance [N] and KL of the output layer, by explicit inverses."""
-    mean_u, covariance, kl = numpy_global_inducing(layer, k_ii)
-    interpolation = np.linalg.inv(k_ii) @ k_it
-    variance = k_tt - np.sum(k_it * interpolation, 0)
-    variance = variance + np.sum(interpolation * (covariance @ interpolation), 0)
-    return interpolation.T @ mean_u, variance, kl
+        rows.append(mean + np.sqrt(variance) * row)
+    return np.array(rows), log_ratio
 
 
 def random_numbers(
@@ -300,16 +257,14 @@ def random_numbers(
         strict=False,
     ):
         if isinstance(layer, WishartLayer):
-            draw = layer.bartlett_factor.bartlett(tf.float64).sample(
-                num_samples, seed=inducing_seed
-            )
+            factor = layer.bartlett_factor.bartlett(tf.float64)
+            draw = factor.sample(num_samples, seed=inducing_seed)
         else:
             shape = [num_samples, layer.num_inducing, layer.width]
             draw = normal(shape, inducing_seed, tf.float64)
         numbers.append(draw.numpy())
-        noise.append(
-            normal_at_points(tf.constant(X), noise_seed, num_samples, layer.num_features).numpy()
-        )
+        of_targets = tf.constant(X), noise_seed, num_samples, layer.num_features
+        noise.append(normal_at_points(*of_targets).numpy())
     return numbers, noise
 
 
@@ -335,18 +290,17 @@ def numpy_elbo_terms(
         features = points
         for index, layer in enumerate(model.hidden_layers):
             covariance = layer.kernel(features).numpy()
-            draw = numpy_hidden_layer(layer, covariance, numbers[index][s], noise[index][s])
-            features = np.concatenate([draw.inducing_features, draw.target_features])
-            log_ratios[index] += draw.log_ratio / num_samples
+            given = covariance, numbers[index][s], noise[index][s]
+            features, log_ratio = numpy_hidden_layer(layer, *given)
+            log_ratios[index] += log_ratio / num_samples
         covariance = model.output_layer.kernel(features).numpy()
-        mean, variance, kl = numpy_output(
-            model.output_layer,
-            covariance[:size, :size],
-            covariance[:size, size:],
-            np.diag(covariance)[size:],
-        )
+        k_ii, k_it = covariance[:size, :size], covariance[:size, size:]
+        mean_u, covariance_u, kl = numpy_global_inducing(model.output_layer, k_ii)
+        interpolation = np.linalg.inv(k_ii) @ k_it
+        variance = np.diag(covariance)[size:] - np.sum(k_it * interpolation, 0)
+        variance = variance + np.sum(interpolation * (covariance_u @ interpolation), 0)
         log_ratios[-1] -= kl / num_samples
-        squares = (Y - mean) ** 2 + variance[:, None]
+        squares = (Y - interpolation.T @ mean_u) ** 2 + variance[:, None]
         expectation = -0.5 * (np.log(2.0 * np.pi * noise_variance) + squares / noise_variance)
         data_term += np.sum(expectation) / num_samples
     return data_term * model.num_data / len(X), log_ratios
@@ -363,12 +317,6 @@ def assert_bound_is_that_of_dense_loops(
     np.testing.assert_allclose(terms.data, data_term, rtol=1e-6)
     expected = data_term + log_ratios.sum()
     np.testing.assert_allclose(model.elbo(data, seed=seed), expected, rtol=1e-6)
-
-
-def mixture_log_density(Y: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Log density of a mixture of S normal distributions, [N]; all arguments [(S,) N, 1]."""
-    log_densities = -0.5 * (np.log(2.0 * np.pi * variances) + (Y - means) ** 2 / variances)
-    return special.logsumexp(log_densities.sum(-1), axis=0) - np.log(len(means))
 
 
 def assert_same_mean(
@@ -474,17 +422,11 @@ class Conditional:
         shape = (self.num_draws, 2, self.width)
         self.noise = tf.constant(np.random.default_rng(6).normal(size=shape))
 
-    def inducing(self, num_draws: int) -> GramDraw:
-        return self.layer.sample_inducing(self.covariance[None, :3, :3], num_draws, as_seed(0))
-
     def repeated(self) -> GramDraw:
         """One draw of the inducing points, for as many draws of the targets."""
-        draw = self.inducing(1)
-        repeated = {
-            name: tf.repeat(getattr(draw, name), self.num_draws, axis=0)
-            for name in ("gram", "features")
-        }
-        return draw._replace(**repeated)
+        draw = self.layer.sample_inducing(self.covariance[None, :3, :3], 1, as_seed(0))
+        gram, features = (tf.repeat(part, self.num_draws, 0) for part in (draw.gram, draw.features))
+        return draw._replace(gram=gram, features=features)
 
     def condition(self, draw: GramDraw, *, full_cov: bool) -> TargetBlocks:
         tt = self.covariance[3:, 3:]

@@ -110,11 +110,7 @@ def log_gamma_density(x: float, concentration: float, rate: float) -> float:
 
 
 def bartlett_log_density(
-    t: np.ndarray,
-    concentration: np.ndarray,
-    rate: np.ndarray,
-    loc: np.ndarray,
-    scale: np.ndarray,
+    t: np.ndarray, concentration: np.ndarray, rate: np.ndarray, loc: np.ndarray, scale: np.ndarray
 ) -> float:
     """Equation (46), with the 2 T_jj of T_jj² -> T_jj.
 
@@ -161,25 +157,20 @@ def gw_log_density(
     g: np.ndarray, df: int, scale_tril: np.ndarray, **parameters: np.ndarray
 ) -> float:
     """Equation (12). Both products hold powers of L; ν in min(j, ν) is not ν̃."""
-    size = len(g)
+    size, diagonal = len(g), np.log(np.diag(scale_tril))
     rank = min(df, size)
     # With L lower triangular, the factor of G is L T.
     t = np.linalg.solve(scale_tril, rank_cholesky(g, rank))
     total = _log_product_over_factor(t, parameters)
-    for j in range(1, size + 1):
-        total -= min(j, df) * np.log(scale_tril[j - 1, j - 1])
-    for j in range(1, rank + 1):
-        total -= (size - j + 1) * np.log(scale_tril[j - 1, j - 1])
-    return total
+    total -= sum(min(j, df) * diagonal[j - 1] for j in range(1, size + 1))
+    return total - sum((size - j + 1) * diagonal[j - 1] for j in range(1, rank + 1))
 
 
 def agw_log_density(
     g: np.ndarray, df: int, row_mixing: np.ndarray, **parameters: np.ndarray
 ) -> float:
     """Equation (13). |A|^ν is a determinant's absolute value, and ν stays ν where ν > M."""
-    rank = min(df, len(g))
-    identity = np.eye(rank)
-    return abgw_log_density(g, df, row_mixing, identity, **parameters)
+    return abgw_log_density(g, df, row_mixing, np.eye(min(df, len(g))), **parameters)
 
 
 def abgw_log_density(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import gpflow
 import gpflow.kernels as gk
@@ -14,55 +14,25 @@ import tensorflow as tf
 from gpflow.keras import tf_keras
 from model_reference import assert_bound_is_that_of_dense_loops, tiny_model, toy_data
 
+from gpflow_dwp import models
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
     GramLayer,
-    InverseWishartLayer,
     WishartLayer,
-)
-from gpflow_dwp.models import (
-    DeepKernelProcess,
-    DeepWishartProcess,
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    build_deep_wishart_process,
-    model_from_bytes,
-    model_to_bytes,
 )
 
 DATA = toy_data()
 
 
-class Kind(NamedTuple):
-    """One of the models, and how it and its hidden layer are made."""
-
-    build: Callable[..., DeepKernelProcess]
-    hidden_layer: Callable[[gk.Kernel, int], GramLayer]
-
-    def tiny(self, depth: int = 2, **arguments: Any) -> Any:
-        return tiny_model(depth, self.build, **arguments)
-
-
-KINDS = {
-    "wishart": Kind(
-        build_deep_wishart_process,
-        lambda kernel, num_inducing: WishartLayer(kernel, 2, num_inducing, seed=0),
-    ),
-    "gaussian": Kind(
-        build_deep_gaussian_process,
-        lambda kernel, num_inducing: GlobalInducingGramLayer(kernel, 2, num_inducing, seed=0),
-    ),
-    "inverse_wishart": Kind(
-        build_deep_inverse_wishart_process,
-        lambda kernel, num_inducing: InverseWishartLayer(kernel, num_inducing, seed=0),
-    ),
+BUILD: dict[str, Callable[..., Any]] = {
+    "wishart": models.build_deep_wishart_process,
+    "gaussian": models.build_deep_gaussian_process,
+    "inverse_wishart": models.build_deep_inverse_wishart_process,
 }
-WISHART = KINDS["wishart"]
-RARER = "gaussian", "inverse_wishart"
 
-every_model = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+every_model = pytest.mark.parametrize("kind", BUILD)
 
 
 def output_layer(
@@ -74,17 +44,15 @@ def output_layer(
     )
 
 
-def hidden_layer(
-    num_inducing: int = 5, kind: Kind = WISHART, kernel: gk.Kernel | None = None
-) -> GramLayer:
-    return kind.hidden_layer(kernel or gk.SquaredExponential(), num_inducing)
+def hidden_layer(num_inducing: int = 5, kernel: Any = None, kind: Any = WishartLayer) -> GramLayer:
+    return kind(kernel or gk.SquaredExponential(), 2, num_inducing, seed=0)
 
 
 def test_depth_1_with_all_points_inducing_is_gpflows_exact_regression() -> None:
     X, Y = toy_data(num_outputs=2)
     kernel = gk.Matern32(variance=1.3, lengthscales=[0.7, 1.9])
     layer = GlobalInducingGPLayer(kernel, 2, pseudo_targets=Y, precision=5.0)
-    model = DeepKernelProcess([layer], gpflow.likelihoods.Gaussian(0.2), X, num_data=len(X))
+    model = models.DeepKernelProcess([layer], gpflow.likelihoods.Gaussian(0.2), X, num_data=len(X))
     exact = gpflow.models.GPR((X, Y), kernel, noise_variance=0.2)
 
     np.testing.assert_allclose(model.elbo((X, Y)), exact.log_marginal_likelihood(), atol=1e-6)
@@ -103,7 +71,7 @@ def test_functions_with_kernels_of_their_own_are_those_of_gpflow() -> None:
     kernel = gk.LinearCoregionalization(parts, W=[[1.0, 0.3], [-2.0, 0.5]])
     layer = GlobalInducingGPLayer(kernel, 2, pseudo_targets=Y, precision=10.0)
     likelihood = gpflow.likelihoods.Gaussian(0.1)
-    model = DeepKernelProcess([layer], likelihood, X, num_data=len(X))
+    model = models.DeepKernelProcess([layer], likelihood, X, num_data=len(X))
     covariances = np.array([part(X) for part in parts])
     smoothed = covariances @ np.linalg.inv(covariances + 0.1 * np.eye(len(X)))
     points = gpflow.inducing_variables.InducingPoints(X)
@@ -123,14 +91,14 @@ def test_functions_with_kernels_of_their_own_are_those_of_gpflow() -> None:
         expected = theirs.predict_f(Xnew, full_cov)
         for ours, wanted in zip(model.predict_f(Xnew, full_cov), expected, strict=True):
             np.testing.assert_allclose(ours, wanted, atol=1e-5)
-    loaded = model_from_bytes(model_to_bytes(model))
+    loaded = models.model_from_bytes(models.model_to_bytes(model))
     np.testing.assert_array_equal(loaded.elbo((X, Y)), model.elbo((X, Y)))
     assert loaded.output_layer.mixing is loaded.output_layer.kernel.W
 
 
 @every_model
-def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None:
-    model = kind.tiny(2)
+def test_average_over_disjoint_batches_is_the_full_data_term(kind: str) -> None:
+    model = tiny_model(2, BUILD[kind])
 
     full = model.elbo_terms(DATA, seed=1)
     rows = [[part[start::2] for part in DATA] for start in (0, 1)]
@@ -142,9 +110,9 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None
 
 
 @every_model
-def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(kind: Kind) -> None:
-    output = "pseudo_targets" if kind is KINDS["gaussian"] else "regression"
-    model = kind.tiny(2, output=output, jitter=0.05)
+def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(kind: str) -> None:
+    output = "pseudo_targets" if kind == "gaussian" else "regression"
+    model = tiny_model(2, BUILD[kind], output=output, jitter=0.05)
     parts = [layer.kernel for layer in model.layers] + [model.likelihood]
     variables = [variable for part in parts for variable in part.trainable_variables]
     if output == "regression":
@@ -155,7 +123,7 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(kind: Kind
 
 
 def test_training_loss_closure_can_be_minimised() -> None:
-    model = WISHART.tiny(1)
+    model = tiny_model(1)
     batches = tf.data.Dataset.from_tensor_slices(DATA).repeat().shuffle(12, seed=0).batch(4)
     loss = model.training_loss_closure(iter(batches), compile=False)
     optimizer = tf_keras.optimizers.Adam(0.1)
@@ -168,11 +136,9 @@ def test_training_loss_closure_can_be_minimised() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [WISHART, *(pytest.param(KINDS[name], marks=pytest.mark.slow) for name in RARER)],
-    ids=KINDS,
+    "kind", ["wishart", *(pytest.param(name, marks=pytest.mark.slow) for name in [*BUILD][1:])]
 )
-def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
+def test_bounds_of_deep_models_are_the_same_in_float32(kind: str) -> None:
     """A rounding error that is small in one layer would be noise in the next.
 
     Matrices are nearly singular: forty points within a few lengthscales, and pseudo-targets that
@@ -184,7 +150,8 @@ def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
     bounds = []
     for dtype in (np.float64, np.float32):
         with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
-            model = kind.build((X, Y), 3, num_inducing=40, output="pseudo_targets", num_samples=3)
+            settings: Any = {"num_inducing": 40, "output": "pseudo_targets", "num_samples": 3}
+            model = BUILD[kind]((X, Y), 3, **settings)
             model.likelihood.variance.assign(0.01)
             bounds.append([float(model.elbo((X, Y), seed=0)) / 80.0])
             layer = model.output_layer
@@ -196,9 +163,9 @@ def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
     np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-6, atol=1e-5)
 
 
-def build(layers: list[Any], likelihood: Any = None, **settings: Any) -> DeepKernelProcess:
+def build(layers: list[Any], likelihood: Any = None, **settings: Any) -> models.DeepKernelProcess:
     likelihood = likelihood or gpflow.likelihoods.Gaussian()
-    return DeepWishartProcess(layers, likelihood, DATA[0][:5], num_data=12, **settings)
+    return models.DeepWishartProcess(layers, likelihood, DATA[0][:5], num_data=12, **settings)
 
 
 @pytest.mark.parametrize(
@@ -207,10 +174,7 @@ def build(layers: list[Any], likelihood: Any = None, **settings: Any) -> DeepKer
         ([], "layers must end in an output layer, got NoneType"),
         ([output_layer(), hidden_layer()], "must end in an output layer, got WishartLayer"),
         ([hidden_layer(4), output_layer()], r"layers\[0\] is made for 4 inducing .* has 5"),
-        (
-            [hidden_layer(), output_layer(6)],
-            r"layers\[1\] is .* rows of its pseudo_targets.* 5",
-        ),
+        ([hidden_layer(), output_layer(6)], r"layers\[1\] is .* rows of its pseudo_targets.* 5"),
         (
             [output_layer(mean_function=gpflow.functions.Linear(np.ones((2, 3))))],
             r"mean_function must return shape \[3, 1\] .* got \(3, 3\)",
@@ -249,22 +213,25 @@ def test_bound_is_that_of_dense_numpy_loops(
     kind: str, depth: int, arguments: dict[str, Any]
 ) -> None:
     sampled = {"expected_log_ratio": False} if kind == "wishart" else {}
-    model = KINDS[kind].tiny(depth, num_samples=2, **sampled, **arguments)
+    model = tiny_model(depth, BUILD[kind], num_samples=2, **sampled, **arguments)
 
     assert_bound_is_that_of_dense_loops(model, arguments.get("data", DATA))
 
 
-@pytest.mark.parametrize(("lower", "upper"), [("gaussian", "wishart"), ("wishart", "gaussian")])
-def test_bound_of_layers_of_two_kinds_is_that_of_dense_loops(lower: str, upper: str) -> None:
-    layers = [hidden_layer(kind=KINDS[lower]), hidden_layer(kind=KINDS[upper]), output_layer()]
+PAIR = GlobalInducingGramLayer, WishartLayer
+
+
+@pytest.mark.parametrize("kinds", [PAIR, PAIR[::-1]])
+def test_bound_of_layers_of_two_kinds_is_that_of_dense_loops(kinds: Any) -> None:
+    layers = [*(hidden_layer(kind=kind) for kind in kinds), output_layer()]
     for layer in layers[:-1]:
         layer.expected_log_ratio = False
     assert_bound_is_that_of_dense_loops(build(layers, num_samples=2), DATA)
 
 
 @every_model
-def test_bound_names_the_layer_whose_factorisation_fails(kind: Kind) -> None:
-    model = kind.tiny(3)
+def test_bound_names_the_layer_whose_factorisation_fails(kind: str) -> None:
+    model = tiny_model(3, BUILD[kind])
     model.layers[1].kernel.variance.unconstrained_variable.assign(np.nan)
 
     with pytest.raises(CholeskyError, match=r"layers\[1\]: .* a layer's K_ii failed"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gpflow
 import gpflow.kernels as gk
 import model_reference
@@ -15,16 +13,10 @@ from scipy import stats
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.kernels import gram_K_cross, gram_K_diag
-from gpflow_dwp.layers import (
-    GaussianPosterior,
-    GramLayer,
-    OutputLayer,
-    WishartLayer,
-)
+from gpflow_dwp.layers import GaussianPosterior, GramLayer, OutputLayer, WishartLayer
 from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
 from gpflow_dwp.models import (
     DeepInverseWishartProcess,
-    DeepKernelProcess,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -87,12 +79,6 @@ def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str,
     }
 
 
-def two_sample_p_values(
-    first: dict[str, np.ndarray], second: dict[str, np.ndarray]
-) -> dict[str, float]:
-    return {name: stats.ks_2samp(first[name], second[name]).pvalue for name in first}
-
-
 # The level of each Kolmogorov-Smirnov test: all of them together, 9 for each of 3 priors, have the
 # level 1% (Bonferroni).
 LEVEL = 0.01 / (9 * 3)
@@ -103,9 +89,7 @@ PRIORS = [(3, 2), (2, NUM_INDUCING), (2, 6)]
 def test_prior_gram_matrices_are_those_of_a_deep_wishart_process(depth: int, width: int) -> None:
     gaussian = prior_functionals("gaussian", depth, width, seed=0)
     wishart = prior_functionals("wishart", depth, width, seed=1)
-
-    p_values = two_sample_p_values(gaussian, wishart)
-
+    p_values = {each: stats.ks_2samp(gaussian[each], wishart[each]).pvalue for each in gaussian}
     assert len(PRIORS) * len(p_values) * LEVEL == pytest.approx(0.01)
     assert min(p_values.values()) > LEVEL, p_values
 
@@ -122,39 +106,22 @@ def log_densities(
     return tf.reduce_sum(prior.log_prob(u), 1), tf.reduce_sum(posterior.log_prob(u), 1)
 
 
-WIDTH = 3
-ROTATIONS = stats.ortho_group.rvs(WIDTH, size=2, random_state=0)
-
-
-def build(kind: str, **arguments: Any) -> DeepKernelProcess:
-    return tiny_model(2, BUILDERS[kind], width=WIDTH, num_inducing=4, num_samples=2, **arguments)
-
-
-def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
-    model = build("wishart", expected_log_ratio=False)
-    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
-    before = log_densities(layer, covariance, features)
-
-    for rotation in ROTATIONS:
-        after = log_densities(layer, covariance, features @ rotation)
-        np.testing.assert_allclose(after, before, rtol=1e-9)
-
-
-def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
-    model = build("gaussian")
-    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+@pytest.mark.parametrize("kind", BUILDERS)
+def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process_alone(
+    kind: str,
+) -> None:
+    layer = tiny_model(2, BUILDERS[kind], width=3, num_inducing=4).layers[0]
+    covariance = model_reference.covariances(2, 4)
     features = layer.sample_inducing(covariance, 2, as_seed(0)).features
     prior, posterior = log_densities(layer, covariance, features)
 
-    for rotation in ROTATIONS:
-        rotated_prior, rotated_posterior = log_densities(layer, covariance, features @ rotation)
+    for rotation in stats.ortho_group.rvs(3, size=2, random_state=0):
+        rotated_prior, rotated = log_densities(layer, covariance, features @ rotation)
         np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
-        assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
-
-
-def tiny(depth: int = 2, **arguments: object) -> DeepInverseWishartProcess:
-    return tiny_model(depth, build_deep_inverse_wishart_process, **arguments)
+        if kind == "wishart":
+            np.testing.assert_allclose(rotated, posterior, rtol=1e-9)
+        else:
+            assert np.all(np.abs(rotated - posterior) > 0.1)
 
 
 class Composition(gk.Kernel):
@@ -179,19 +146,16 @@ class Composition(gk.Kernel):
         return tf.linalg.diag_part(self.K(X))
 
 
-def test_with_many_degrees_of_freedom_it_is_regression_with_the_composition_of_its_kernels() -> (
-    None
-):
-    model = tiny(3)
+def test_with_many_degrees_of_freedom_it_is_regression_with_its_kernels_composed() -> None:
+    model = tiny_model(3, build_deep_inverse_wishart_process)
     for layer in model.hidden_layers:
         layer.df.assign(1e12)
         layer.extra_df.assign(1e-12)
         layer.root_scale.assign(1e-12)
     output = gpflow.utilities.deepcopy(model.output_layer)
     output.kernel = Composition(*(layer.kernel for layer in model.layers))
-    composed = DeepInverseWishartProcess(
-        [output], model.likelihood, model.inducing_variable, model.num_data
-    )
+    parts = model.likelihood, model.inducing_variable, model.num_data
+    composed = DeepInverseWishartProcess([output], *parts)
 
     value, expected = model.elbo_terms(DATA, seed=0), composed.elbo_terms(DATA)
 

@@ -12,17 +12,11 @@ import pytest
 import tensorflow as tf
 from model_reference import toy_data
 
+from gpflow_dwp import models
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.layers import Description, GramDraw, GramLayer, TargetNoise
 from gpflow_dwp.linalg import cholesky
-from gpflow_dwp.models import (
-    DeepKernelProcess,
-    build_deep_wishart_process,
-    load_model,
-    model_summary,
-    save_model,
-)
 from gpflow_dwp.training import fit
 
 DATA = toy_data()
@@ -57,23 +51,25 @@ class InfinitelyWideLayer(GramLayer):
 
 
 @pytest.fixture(name="model")
-def make_model() -> DeepKernelProcess:
+def make_model() -> models.DeepKernelProcess:
     """A Wishart layer below one of a user's own."""
     quick: Any = {"num_inducing": 6, "output": "pseudo_targets", "posterior": "GW", "whiten": True}
-    built = build_deep_wishart_process(DATA, 2, **quick, seed=0)
+    built = models.build_deep_wishart_process(DATA, 2, **quick, seed=0)
     lowest, output = built.layers
     own = InfinitelyWideLayer(gk.SquaredExponential(), 6)
     parts = built.likelihood, built.inducing_variable, built.num_data
-    return DeepKernelProcess([lowest, own, output], *parts, num_prediction_samples=5)
+    return models.DeepKernelProcess([lowest, own, output], *parts, num_prediction_samples=5)
 
 
 def test_alone_it_is_a_gaussian_process_of_a_deep_kernel() -> None:
     """Without randomness the model is exact: a kernel of a kernel, by GPflow."""
     X, Y = DATA
-    built = build_deep_wishart_process(DATA, 2, num_inducing=len(X), output="regression", seed=0)
+    built = models.build_deep_wishart_process(
+        DATA, 2, num_inducing=len(X), output="regression", seed=0
+    )
     layers = [InfinitelyWideLayer(gk.SquaredExponential(), len(X)), built.output_layer]
     likelihood, points = built.likelihood, built.inducing_variable
-    model = DeepKernelProcess(layers, likelihood, points, built.num_data)
+    model = models.DeepKernelProcess(layers, likelihood, points, built.num_data)
     top = built.output_layer.kernel
 
     below = gk.SquaredExponential()(X).numpy()
@@ -84,24 +80,24 @@ def test_alone_it_is_a_gaussian_process_of_a_deep_kernel() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_trains_saves_loads_and_summarises(model: DeepKernelProcess, tmp_path: Path) -> None:
+def test_trains_saves_loads_and_summarises(model: models.DeepKernelProcess, tmp_path: Path) -> None:
     own = model.layers[1]
     fit(model, DATA, 1, progress=False)
     assert float(own.scale.numpy()) != 1.0
 
-    save_model(model, tmp_path / "model")
+    models.save_model(model, tmp_path / "model")
     with pytest.raises(SavedModelError, match="custom.InfinitelyWideLayer.* custom_classes"):
-        load_model(tmp_path / "model")
-    loaded = load_model(tmp_path / "model", custom_classes=[InfinitelyWideLayer])
+        models.load_model(tmp_path / "model")
+    loaded = models.load_model(tmp_path / "model", custom_classes=[InfinitelyWideLayer])
     np.testing.assert_array_equal(*(each.predict_y(NEW) for each in (model, loaded)))
 
-    part = model_summary(model).parts[2]
+    part = models.model_summary(model).parts[2]
     kinds = "InfinitelyWideLayer", "SquaredExponential"
     assert part[:5] == ("layers[1]", *kinds, "its kernel", "none")
     assert (part.num_parameters, part.kl, part.collapsed) == (3, 0.0, False)
 
 
-def test_predictions_compile_for_any_number_of_rows(model: DeepKernelProcess) -> None:
+def test_predictions_compile_for_any_number_of_rows(model: models.DeepKernelProcess) -> None:
     """As an export of the model does."""
     rows = tf.TensorSpec([None, 2], tf.float64)
     compiled = tf.function(model.predict_y, input_signature=[rows], autograph=False)

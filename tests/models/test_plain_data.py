@@ -39,7 +39,6 @@ def round_trip(value: Any, *custom_classes: type) -> Any:
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels(name: str) -> None:
     kernel = KERNELS[name]()
-
     again = round_trip(kernel)
 
     assert type(again) is type(kernel)
@@ -62,38 +61,27 @@ LIKELIHOODS: dict[str, Callable[[], gl.Likelihood]] = {
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_likelihoods(name: str) -> None:
     likelihood = LIKELIHOODS[name]()
-
     again = round_trip(likelihood)
 
-    mean, variance = np.linspace(0.1, 1.0, 4)[:, None], np.full((4, 1), 0.2)
-    for value, expected in zip(
-        again.predict_mean_and_var(X, mean, variance),
-        likelihood.predict_mean_and_var(X, mean, variance),
-        strict=True,
-    ):
-        np.testing.assert_allclose(value, expected, rtol=1e-12)
+    given = X, np.linspace(0.1, 1.0, 4)[:, None], np.full((4, 1), 0.2)
+    values, expected = (each.predict_mean_and_var(*given) for each in (again, likelihood))
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 def test_heteroskedastic_likelihood() -> None:
-    again = round_trip(
-        gl.HeteroskedasticTFPConditional(
-            tfp.distributions.Laplace, scale_transform=tfp.bijectors.Exp()
-        )
-    )
+    parts = tfp.distributions.Laplace, tfp.bijectors.Exp()
+    again = round_trip(gl.HeteroskedasticTFPConditional(*parts))
 
     distribution = again.conditional_distribution(tf.ones([1, 2], tf.float64))
     assert isinstance(distribution, tfp.distributions.Laplace)
     np.testing.assert_allclose(distribution.scale, np.e)
 
 
-class Forgetful(gk.SquaredExponential):
-    """A user's kernel that does not keep its argument."""
-
-    def __init__(self, power: int) -> None:
-        super().__init__(variance=power)
-
-
 def test_a_class_that_forgets_its_arguments_is_refused() -> None:
+    class Forgetful(gk.SquaredExponential):
+        def __init__(self, power: int) -> None:
+            super().__init__(variance=power)
+
     with pytest.raises(SavedModelError, match="Forgetful does not keep .* 'power'"):
         to_config(Forgetful(2))
 

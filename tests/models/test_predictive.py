@@ -38,9 +38,8 @@ def test_mixture_moments_entry_by_entry(full_cov: bool) -> None:
         for q, n, m in np.ndindex(Q, N, N):
             expected[q, n, m] += (within[n, m] + deviation[n, q] * deviation[m, q]) / S
 
-    mean, covariance = mixture_moments(
-        tf.constant(MEAN), tf.constant(covariances), full_cov=full_cov
-    )
+    given = tf.constant(MEAN), tf.constant(covariances)
+    mean, covariance = mixture_moments(*given, full_cov=full_cov)
 
     np.testing.assert_allclose(mean, MEAN.mean(0))
     expected = expected if full_cov else np.einsum("qnn->nq", expected)
@@ -65,10 +64,8 @@ def test_softmax_integrates_the_same_numbers_at_the_same_point_in_any_batch() ->
     labels = tf.constant([[0], [1], [1], [0]])
     seed = as_seed(3)
     mean, variance = predictive_moments(likelihood, tf.constant(X), *arguments(), seed=seed)
-    densities = predictive_log_densities(
-        likelihood, tf.constant(X), labels, *arguments(), seed=seed
-    )
-
+    given = tf.constant(X), labels, *arguments()
+    densities = predictive_log_densities(likelihood, *given, seed=seed)
     rows = [2, 0]
     X_rows, moments = tf.constant(X[rows]), [part.numpy()[:, rows] for part in arguments()]
     again = predictive_moments(likelihood, X_rows, *map(tf.constant, moments), seed=seed)
@@ -90,10 +87,7 @@ ENTRIES = {
     "Student's t": (gpflow.likelihoods.StudentT, Y),
     "Poisson": (gpflow.likelihoods.Poisson, np.round(np.exp(Y))),
     "Beta": (gpflow.likelihoods.Beta, 1.0 / (1.0 + np.exp(-Y))),
-    "Ordinal": (
-        lambda: gpflow.likelihoods.Ordinal(np.array([-1.0, 0.0, 1.0])),
-        np.full((N, Q), 2.0),
-    ),
+    "Ordinal": (lambda: gpflow.likelihoods.Ordinal(np.arange(-1.0, 2.0)), np.full((N, Q), 2.0)),
 }
 
 
@@ -105,11 +99,10 @@ def test_missing_entries_add_nothing(name: str, method: Any) -> None:
     likelihood = make()
     incomplete = np.where(MISSING, np.nan, observed)
 
-    values = method(
-        likelihood, X, tf.constant(incomplete), tf.constant(MEAN), tf.constant(VARIANCE)
+    values, whole = (
+        method(likelihood, X, tf.constant(Y), *arguments()) for Y in (incomplete, observed)
     )
 
-    whole = method(likelihood, X, tf.constant(observed), tf.constant(MEAN), tf.constant(VARIANCE))
     np.testing.assert_allclose(values[:, 0], whole[:, 0], rtol=1e-12)
     np.testing.assert_allclose(values[:, 3], 0.0, atol=1e-12)
     for row, column in ((1, 1), (2, 0)):
@@ -146,12 +139,10 @@ def test_a_seed_fixes_the_numbers_of_each_row_in_any_batch() -> None:
 
 @pytest.mark.parametrize("likelihood", [gpflow.likelihoods.Softmax(2), GammaGaussian()])
 def test_rows_without_observations_add_nothing(likelihood: Any) -> None:
-    labels = np.array([[0.0], [np.nan], [1.0], [np.nan]])
+    labels = tf.constant([[0.0], [np.nan], [1.0], [np.nan]], tf.float64)
     mean = MEAN if likelihood.latent_dim else MEAN[..., :1]
 
-    values = expected_log_likelihoods(
-        likelihood, X, tf.constant(labels), tf.constant(mean), tf.constant(VARIANCE)
-    )
+    values = expected_log_likelihoods(likelihood, X, labels, *arguments(mean))
 
     assert np.all(values.numpy()[:, [1, 3]] == 0.0)
     assert np.all(values.numpy()[:, [0, 2]] < 0.0)

@@ -18,6 +18,7 @@ from gpflow_dwp.models import (
 )
 
 DATA = toy_data()
+OUTPUT = "GlobalInducingGPLayer", "SquaredExponential"
 REGRESSION = {"output": "regression"}
 
 
@@ -29,13 +30,7 @@ def test_a_deep_wishart_process() -> None:
     assert [part[:5] for part in summary.parts] == [
         ("inducing_variable", "InducingPoints", "", "points [5, 2]", ""),
         ("layers[0]", "WishartLayer", "SquaredExponential", "Gram matrix [5, 5], rank 3", "A-GW"),
-        (
-            "layers[1]",
-            "GlobalInducingGPLayer",
-            "SquaredExponential",
-            "functions [5, 1]",
-            "Gaussian, global inducing",
-        ),
+        ("layers[1]", *OUTPUT, "functions [5, 1]", "Gaussian, global inducing"),
         ("likelihood", "Gaussian", "", "", ""),
     ]
     sizes = [p.unconstrained_variable.shape.num_elements() for p in parameter_dict(model).values()]

@@ -40,7 +40,6 @@ def run(
 
 def test_it_ends_the_run_when_patience_is_over_and_restores_the_best() -> None:
     stopping = EarlyStopping(HELD_OUT, scripted(1.0, 3.0, 2.0, 3.0, 9.0), patience=2)
-
     model, history, seen = run(stopping)
 
     assert history.stop_reason == "a callback ended the run after step 8"
@@ -53,7 +52,6 @@ def test_it_ends_the_run_when_patience_is_over_and_restores_the_best() -> None:
 def test_a_run_that_takes_all_its_steps_ends_with_the_best_too() -> None:
     """Steps before the first that is judged, and metrics that are no numbers, do not count."""
     stopping = EarlyStopping(HELD_OUT, scripted(np.nan, 1.0, np.nan), patience=3, start_step=3)
-
     model, history, seen = run(stopping, 8)
 
     assert history.stop_reason == "took all 8 steps"

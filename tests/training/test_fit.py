@@ -86,13 +86,8 @@ def test_a_layer_that_is_not_finite_is_named() -> None:
 class WithoutGradient(gpflow.likelihoods.Gaussian):
     """A likelihood whose gradient is not finite, though its value is."""
 
-    def _variational_expectations(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> Any:
-        @tf.custom_gradient
-        def spoil(value: tf.Tensor) -> Any:
-            return tf.identity(value), lambda upstream: upstream * np.nan
-
-        expectations = super()._variational_expectations(X, Fmu, Fvar, Y)
-        return expectations + spoil(tf.convert_to_tensor(self.variance))
+    def _variational_expectations(self, *arguments: Any) -> Any:
+        return super()._variational_expectations(*arguments) + tf.sqrt(0.0 * self.variance)
 
 
 @pytest.mark.usefixtures("eager")

@@ -8,8 +8,8 @@ as the integers of shapes, has a kernel for GPUs that says so.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -24,7 +24,6 @@ from tensorflow.python.framework import kernels
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
-    VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -43,47 +42,27 @@ TENSORFLOW = ("GPU", "DEFAULT")
 XLA = ("XLA_GPU_JIT",)
 ROWS = 7
 X = np.random.default_rng(0).normal(size=(ROWS, 2))
-REAL = X[:, :1]
+DATA = X, X[:, :1]
 
 
-class Step(NamedTuple):
-    """A step to trace.
-
-    :param model: Makes the model, in the default precision.
-    :param protocol: Whose optimiser it is.
-    """
-
-    model: Callable[[], VariationalModel]
-    protocol: ProtocolName = "fast"
-    num_importance_samples: int = 1
-
-
-def of(build: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[], Any]:
-    return lambda: build((X, REAL), *arguments, **options)
-
-
-def wishart(depth: int = 2, **options: Any) -> Callable[[], VariationalModel]:
-    options = {"num_inducing": 3, "output": "pseudo_targets", **options}
-    return of(build_deep_wishart_process, depth, **options)
-
-
-SAMPLED: dict[str, Any] = {"expected_log_ratio": False}
-MODELS = {
-    "AB": Step(wishart(posterior="AB", kernel="Matern52")),
-    "sampled log ratios": Step(
-        wishart(posterior="GW", whiten=True, kernel="Exponential", **SAMPLED)
+SMALL: dict[str, Any] = {"depth": 2, "num_inducing": 3}
+WISHART: dict[str, Any] = {"build": build_deep_wishart_process, "output": "pseudo_targets", **SMALL}
+SAMPLED = {"posterior": "GW", "whiten": True, "expected_log_ratio": False}
+# The protocol, whose optimiser it is, and how a model of the default precision is made.
+MODELS: dict[str, tuple[ProtocolName, dict[str, Any]]] = {
+    "AB": ("fast", {**WISHART, "kernel": "Matern52"}),
+    "sampled log ratios": ("fast", {**WISHART, **SAMPLED, "kernel": "Exponential"}),
+    "regression": ("fast", {**WISHART, "output": "regression", "kernel": "RationalQuadratic"}),
+    "deep GP": ("fast", {"build": build_deep_gaussian_process, **SMALL, "kernel": "Matern32"}),
+    "deep inverse Wishart": (
+        "fast",
+        {"build": build_deep_inverse_wishart_process, **SMALL, "kernel": "Matern12"},
     ),
-    "regression": Step(wishart(output="regression", kernel="RationalQuadratic")),
-    "deep GP": Step(of(build_deep_gaussian_process, 2, num_inducing=3, kernel="Matern32")),
-    "deep inverse Wishart": Step(
-        of(build_deep_inverse_wishart_process, 2, num_inducing=3, kernel="Matern12")
+    "latent-variable deep GP": (
+        "natural",
+        {"build": build_latent_variable_deep_gp, "architecture": "LV-GP-GP", "num_inducing": 3},
     ),
-    "latent-variable deep GP": Step(
-        of(build_latent_variable_deep_gp, "LV-GP-GP", num_inducing=3),
-        protocol="natural",
-        num_importance_samples=2,
-    ),
-    "network": Step(of(build_matrix_gaussian_network, width=3), protocol="vmg"),
+    "network": ("vmg", {"build": build_matrix_gaussian_network, "width": 3}),
 }
 # Deep processes whose numbers are float32 have all operations in float64, too: inside. What a short
 # run leaves out has few operations that the others have not.
@@ -150,18 +129,19 @@ def all_nodes(graph: GraphDef, variables: Iterable[tf.Variable]) -> Iterator[Nod
     for body in graph.library.function:
         yield from body.node_def
     for variable in variables:
-        yield NodeDef(
-            op="VarHandleOp", attr={"dtype": AttrValue(type=variable.dtype.as_datatype_enum)}
-        )
+        dtype = AttrValue(type=variable.dtype.as_datatype_enum)
+        yield NodeDef(op="VarHandleOp", attr={"dtype": dtype})
 
 
-def check(step: Step) -> None:
-    """Trace steps on minibatches, and look for their kernels."""
-    model = step.model()
-    next_batch = make_batches(model, (X, REAL), ROWS - 1, lambda num_rows: None, 0)
-    optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
-    settings = (5, as_seed(0), step.num_importance_samples)
-    loop = CompiledLoop(model, next_batch, optimizer, *settings, jit_compile=True)
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_every_model_has_gpu_kernels(name: str, dtype: type) -> None:
+    gpflow.config.set_default_float(dtype)
+    protocol, settings = MODELS[name]
+    model = settings["build"](DATA, **{key: settings[key] for key in settings if key != "build"})
+    next_batch = make_batches(model, DATA, ROWS - 1, lambda num_rows: None, 0)
+    optimizer = PROTOCOLS[protocol].optimizer(model, 10)
+    copies = 2 if protocol == "natural" else 1
+    loop = CompiledLoop(model, next_batch, optimizer, 5, as_seed(0), copies, jit_compile=True)
     graph = loop._traced().graph
     described = graph.as_graph_def()
     compiled = list(compiled_nodes(described))
@@ -169,10 +149,3 @@ def check(step: Step) -> None:
     assert not without_kernel(all_nodes(described, graph.variables), TENSORFLOW)
     assert compiled
     assert not without_kernel(compiled, XLA)
-
-
-@pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_every_model_has_gpu_kernels(name: str, dtype: type) -> None:
-    gpflow.config.set_default_float(dtype)
-
-    check(MODELS[name])
