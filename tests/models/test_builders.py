@@ -46,7 +46,6 @@ def build(data: Any = (X, Y), depth: int = 2, *, builder: str = "wishart", **arg
 def test_defaults(builder: str) -> None:
     function, model_type = BUILDERS[builder]
     model = function((X, Y))
-
     assert type(model) is model_type and len(model.hidden_layers) == 2
     assert model.inducing_variable.Z.shape == (12, 2)
     assert (model.num_data, model.num_samples) == (12, 2)
@@ -161,13 +160,11 @@ def test_a_mean_function_is_a_shift(builder: str, output: str) -> None:
     model = build((X, Y), builder=builder, output=output)
     shifted = build((X, Y + trend), builder=builder, output=output, mean_function=linear)
 
-    np.testing.assert_allclose(
-        shifted.elbo((X, Y + trend), seed=1), model.elbo((X, Y), seed=1), rtol=1e-9
-    )
-    new = X[:3]
+    bounds = shifted.elbo((X, Y + trend), seed=1), model.elbo((X, Y), seed=1)
+    np.testing.assert_allclose(*bounds, rtol=1e-9)
     posteriors = [m.posterior(4, seed=0) for m in (shifted, model)]
     for full_cov in (False, True):
-        mean, expected = (each.predict_f(new, full_cov)[0] for each in posteriors)
+        mean, expected = (each.predict_f(X[:3], full_cov)[0] for each in posteriors)
         np.testing.assert_allclose(mean, expected + trend[:3], rtol=1e-6)
     draws, expected = (FunctionDraws(m, 3, num_features=20, seed=1)(X) for m in (shifted, model))
     np.testing.assert_allclose(draws, expected + trend, atol=1e-6)

@@ -45,11 +45,7 @@ def test_a_signal_that_ends_the_process_finds_the_state_saved(number: int, tmp_p
 def test_the_second_signal_does_not_wait_and_what_is_ignored_stays_so() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     calls: list[int] = []
-
-    def handle(number: int, frame: object) -> None:
-        calls.append(number)
-
-    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
     with deferred_signals(until_saved=True) as seen:
         signal.raise_signal(signal.SIGHUP)
         assert not seen()
