@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import bijectors
@@ -84,28 +83,10 @@ def test_entries_above_the_diagonals_are_ignored() -> None:
     bijector = RightTriangularProduct(matrix + np.triu(np.full([3, 3], np.nan), 1))
     np.testing.assert_allclose(bijector.forward(x + ~np.tri(4, 3, dtype=bool)), x @ matrix)
     np.testing.assert_allclose(bijector.inverse(x @ matrix + ~np.tri(4, 3, dtype=bool)), x)
-
-
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        np.ones([2, 3]),
-        np.ones([3]),
-        np.diag([1.0, 0.0]),
-        np.diag([1.0, -1.0]),
-        [[1.0, 0.0], [np.nan, 1.0]],
-    ],
-)
-def test_bad_column_mixing_raises(matrix: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="column_mixing_tril"):
-        RightTriangularProduct(matrix)
-
-
-def test_variables_are_read_at_each_use() -> None:
-    variable = tf.Variable(np.eye(2))
-    bijector = RightTriangularProduct(variable)
-    variable.assign(2.0 * np.eye(2))
-    np.testing.assert_array_equal(bijector.forward(np.eye(3, 2)), 2.0 * np.eye(3, 2))
+    bijector = TallCholeskyOuterProduct(3)
+    np.testing.assert_allclose(bijector.forward(x + ~np.tri(4, 3, dtype=bool)), x @ x.T)
+    y = np.where(np.tri(4, 4, dtype=bool) & (np.arange(4) < 3), x @ x.T, np.nan)
+    np.testing.assert_allclose(bijector.inverse(y), x, atol=1e-12)
 
 
 def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does() -> None:
@@ -113,16 +94,10 @@ def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does()
     row_mixing = reference.random_invertible(rng, size, size)
     column_mixing_tril = reference.random_tril(rng, df, df)
     parameters = reference.random_bartlett(rng, size, df)
-    chain = tfp.bijectors.Chain(
-        [
-            SingularCongruence(row_mixing, df),
-            TallCholeskyOuterProduct(df),
-            RightTriangularProduct(column_mixing_tril),
-        ]
-    )
-    transformed = tfp.distributions.TransformedDistribution(
-        GeneralisedBartlett(**parameters), chain
-    )
+    steps = SingularCongruence(row_mixing, df), TallCholeskyOuterProduct(df)
+    chain = tfp.bijectors.Chain([*steps, RightTriangularProduct(column_mixing_tril)])
+    factor = GeneralisedBartlett(**parameters)
+    transformed = tfp.distributions.TransformedDistribution(factor, chain)
     direct = ABGeneralisedSingularWishart(df, row_mixing, column_mixing_tril, **parameters)
     assert transformed.event_shape == direct.event_shape
     sample, log_prob = transformed.experimental_sample_and_log_prob([5], seed=[1, 2])
@@ -131,39 +106,31 @@ def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does()
     np.testing.assert_allclose(transformed.log_prob(sample.numpy()), log_prob, atol=1e-7)
 
 
+NOT_SQUARE = [np.ones([2, 3]), np.ones(3)]
+NOT_TRIANGULAR = [np.diag([1.0, 0.0]), np.diag([1.0, -1.0]), [[1.0, 0.0], [np.nan, 1.0]]]
+SINGULAR = [np.arange(9.0).reshape(3, 3), np.zeros([2, 2]), np.diag([1.0, np.inf])]
+SINGULAR += [[np.eye(2), np.ones([2, 2])]]
+
+
 @pytest.mark.parametrize(
-    "matrix",
+    ("make", "refused", "message"),
     [
-        np.ones([2, 3]),
-        np.ones([3]),
-        np.arange(9.0).reshape(3, 3),
-        np.zeros([2, 2]),
-        np.diag([1.0, np.inf]),
-        [np.eye(2), np.ones([2, 2])],
+        (RightTriangularProduct, [*NOT_SQUARE, *NOT_TRIANGULAR], "column_mixing_tril"),
+        (lambda matrix: SingularCongruence(matrix, 2), [*NOT_SQUARE, *SINGULAR], "row_mixing"),
+        (lambda matrix: TriangularCongruence(matrix, 2), [np.diag([1.0, 0.0])], "row_mixing"),
+        (TallCholeskyOuterProduct, [0, 1.0, True, None], "rank must be"),
     ],
 )
-def test_bad_matrices_raise(matrix: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="row_mixing"):
-        SingularCongruence(matrix, 2)
-
-
-def test_bad_triangular_matrices_raise() -> None:
-    with pytest.raises(ValueError, match="row_mixing"):
-        TriangularCongruence(np.diag([1.0, 0.0]), 2)
-    TriangularCongruence([[1.0, np.nan], [0.0, -1.0]], 2)
+def test_bad_arguments_raise(make: Callable[[Any], Any], refused: list[Any], message: str) -> None:
+    for argument in refused:
+        with pytest.raises(ValueError, match=message):
+            make(argument)
 
 
 def test_a_badly_scaled_matrix_is_not_singular() -> None:
     bijector = SingularCongruence(np.diag([1e-20, 1.0]), 2)
     np.testing.assert_allclose(bijector.forward(np.eye(2)), np.diag([1e-40, 1.0]), rtol=1e-12)
-
-
-def test_only_the_free_entries_are_read() -> None:
-    x = reference.random_trapezoid(np.random.default_rng(2), 4, 2)
-    bijector = TallCholeskyOuterProduct(2)
-    np.testing.assert_allclose(bijector.forward(x + ~np.tri(4, 2, dtype=bool)), x @ x.T)
-    y = np.where(np.tri(4, 4, dtype=bool) & (np.arange(4) < 2), x @ x.T, np.nan)
-    np.testing.assert_allclose(bijector.inverse(y), x, atol=1e-12)
+    TriangularCongruence([[1.0, np.nan], [0.0, -1.0]], 2)
 
 
 def test_shapes_of_outer_products() -> None:
@@ -175,12 +142,6 @@ def test_shapes_of_outer_products() -> None:
     np.testing.assert_array_equal(bijector.inverse_event_shape_tensor([5, 4, 4]), [5, 4, 2])
     assert bijector.experimental_batch_shape() == []
     assert bijector.copy(rank=3).rank == 3
-
-
-@pytest.mark.parametrize("rank", [0, 1.0, True, None])
-def test_bad_ranks_raise(rank: object) -> None:
-    with pytest.raises(ValueError, match="rank must be"):
-        TallCholeskyOuterProduct(rank)  # type: ignore[arg-type]
 
 
 def test_an_input_that_is_not_positive_is_nan() -> None:

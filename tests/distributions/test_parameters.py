@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import Any
 
 import gpflow
 import numpy as np
+import pytest
+import reference
 import tensorflow as tf
 from distribution_cases import (
     GRAM_NAMES,
@@ -16,6 +19,8 @@ from distribution_cases import (
     make,
     random_parameters,
 )
+
+from gpflow_dwp import distributions
 
 
 @every_name
@@ -88,3 +93,52 @@ def _variables(parameter: Any) -> list[tf.Variable]:
     if isinstance(parameter, tf.Variable):
         return [parameter]
     return list(parameter.trainable_variables)
+
+
+GOOD = {"df": 2, **reference.wishart_bartlett(3, 2)}
+GOOD |= {"scale_tril": np.eye(3), "row_mixing": np.eye(3), "column_mixing_tril": np.eye(2)}
+BAD: dict[str, list[Any]] = {
+    "df": [0, -1, 1.5, True, "2", None, np.nan],
+    "scale_tril": [
+        *(np.ones([2, 3]), np.ones(3), np.diag([1.0, 0.0, 1.0]), np.diag([1.0, -1.0, 1.0])),
+        np.where(np.tri(3, k=-1), np.inf, np.eye(3)),
+    ],
+    "row_mixing": [np.eye(3)[:2], np.ones([3, 3]), np.full([3, 3], np.nan)],
+    "column_mixing_tril": [np.eye(3), np.eye(2)[:1], np.diag([1.0, -1.0])],
+    "concentration": [np.ones(3), np.array([1.0, 0.0]), np.array([1.0, np.inf]), 1.0],
+    "rate": [np.ones(1), np.ones([2, 1]), np.array([1.0, -1.0]), np.array([1.0, np.nan])],
+    "loc": [np.zeros([2, 3]), np.zeros(2), np.full([3, 2], np.nan)],
+    "scale": [np.ones([4, 2]), np.zeros([3, 2]), -np.ones([3, 2]), np.full([3, 2], np.inf)],
+}
+BAD_OF_INVERSE = {**BAD, "df": [2.0, 1, -3.0, np.nan, np.inf, [5.0, 1.9]]}
+
+
+@every_name
+def test_bad_parameters_raise(name: str) -> None:
+    kind = getattr(distributions, name)
+    good = {key: GOOD[key] for key in inspect.signature(kind).parameters if key in GOOD}
+    if name == "InverseWishart":
+        good["df"] = 5.0
+    kind(**good)
+    for key in good:
+        for bad in (BAD_OF_INVERSE if name == "InverseWishart" else BAD)[key]:
+            with pytest.raises(ValueError, match=f"^{key} must"):
+                kind(**{**good, key: bad})
+
+
+def test_messages_about_parameters_that_do_not_fit_each_other() -> None:
+    message = r"shape \[..., 3, 3\] \(M = 3, R = min\(df, M\) = 3 for df = 7\), got shape \(3, 2\)"
+    parameters = {**reference.wishart_bartlett(3, 2), "rate": np.ones(3)}
+    with pytest.raises(ValueError, match=f"loc must have {message}"):
+        distributions.GeneralisedSingularWishart(7, np.eye(3), **parameters)
+    with pytest.raises(ValueError, match="df must have finite values above M - 1 = 2"):
+        distributions.InverseWishart(2.0, np.eye(3))
+    with pytest.raises(ValueError, match="df: float32"):
+        distributions.InverseWishart(tf.constant(5.0), tf.eye(3, dtype=tf.float64))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)], autograph=False)
+    def sample(loc: tf.Tensor) -> tf.Tensor:
+        return distributions.GeneralisedBartlett([1.0], [1.0], loc, [[1.0]]).sample()
+
+    with pytest.raises(ValueError, match="loc must have a static shape"):
+        sample(np.ones([1, 1]))
