@@ -57,11 +57,7 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     (GlobalInducingGPLayer, {"pseudo_targets": np.zeros((4, 3))}, r"\[num_inducing, 2\], got \[4"),
     (
         GlobalInducingGPLayer,
-        {
-            "kernel": gpflow.kernels.LinearCoregionalization(
-                [gpflow.kernels.RBF()], W=np.ones((3, 1))
-            )
-        },
+        {"kernel": gpflow.kernels.LinearCoregionalization([gpflow.kernels.RBF()], np.ones((3, 1)))},
         "kernel must have a W of 2 rows, got 3",
     ),
     (

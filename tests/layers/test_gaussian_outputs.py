@@ -124,16 +124,10 @@ def test_precisions_are_weights_of_the_posterior_alone() -> None:
     assert layer.precisions.trainable and layer.weights is None
 
 
-def test_singular_covariance_needs_no_jitter() -> None:
-    root = np.random.default_rng(2).normal(size=(1, M, 1))
-
-    draw = pseudo_target_layer().infer_inducing(tf.constant(root @ root.swapaxes(1, 2)))
-
+def test_singular_covariances_need_no_jitter_and_variances_are_never_negative() -> None:
+    layer, root = pseudo_target_layer(), np.random.default_rng(2).normal(size=(1, M, 1))
+    draw = layer.infer_inducing(tf.constant(root @ root.swapaxes(1, 2)))
     assert all(np.all(np.isfinite(part)) for part in draw)
-
-
-def test_variance_is_never_negative() -> None:
-    layer = pseudo_target_layer()
     layer.precision_tril.assign(1e8 * np.eye(M))
     at_inducing = TargetBlocks(tf.constant(K), tf.constant(np.diagonal(K, axis1=1, axis2=2)))
 

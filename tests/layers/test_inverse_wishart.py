@@ -29,23 +29,6 @@ def make_layer(size: int, **arguments: Any) -> InverseWishartLayer:
     return layer
 
 
-def set_to_prior(layer: InverseWishartLayer) -> None:
-    layer.root_scale.assign(1e-30)
-    layer.extra_df.assign(1e-30)
-
-
-@every_size
-def test_log_ratio_is_the_difference_of_the_two_log_densities(size: int) -> None:
-    layer = make_layer(size)
-    covariance = covariances(4, size)
-
-    draw = layer.sample_inducing(covariance, 4, SEED)
-
-    expected = layer.prior(covariance).log_prob(draw.gram)
-    expected -= layer.posterior(covariance).log_prob(draw.gram)
-    np.testing.assert_allclose(draw.log_ratio, expected, atol=1e-8)
-
-
 @every_size
 def test_prior_and_posterior_are_the_papers(size: int) -> None:
     layer = make_layer(size, jitter=0.0)
@@ -64,21 +47,22 @@ def test_prior_and_posterior_are_the_papers(size: int) -> None:
 
 
 @every_size
-def test_expected_log_ratio_is_the_monte_carlo_mean_and_minus_the_divergence(size: int) -> None:
+def test_log_ratio_is_that_of_the_densities_and_on_average_minus_the_divergence(size: int) -> None:
     layer = make_layer(size)
     covariance = covariances(1, size)
+    prior, posterior = layer.prior(covariance), layer.posterior(covariance)
     sampled = layer.sample_inducing(covariance, 20_000, SEED)
 
     layer.expected_log_ratio = True
-    expected = layer.sample_inducing(covariance, 3, SEED)
+    expected = layer.sample_inducing(covariance, 20_000, SEED)
 
+    difference = prior.log_prob(sampled.gram) - posterior.log_prob(sampled.gram)
+    np.testing.assert_allclose(sampled.log_ratio[:4], difference[:4], atol=1e-8)
     # 4.5 sigma.
     value = expected.log_ratio.numpy()[0]
     model_reference.assert_same_mean(sampled.log_ratio.numpy(), value, k_sigma=4.5)
-    divergence = layer.posterior(covariance).kl_divergence(layer.prior(covariance))
-    np.testing.assert_allclose(value, -divergence[0], atol=1e-9)
-    again = make_layer(size).sample_inducing(covariance, 3, SEED)
-    np.testing.assert_array_equal(expected.gram, again.gram)
+    np.testing.assert_allclose(value, -posterior.kl_divergence(prior)[0], atol=1e-9)
+    np.testing.assert_array_equal(expected.gram, sampled.gram)
 
 
 @every_size
@@ -101,25 +85,20 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
     model_reference.assert_gradients_are_finite_differences(value, variables)
 
 
-class Conditional:
-    """A layer at its prior, one covariance over 3 inducing points and 2 targets, and many draws."""
-
-    num_draws = 20_000
+class Conditional(model_reference.Conditional):
+    """A layer at its prior."""
 
     def __init__(self, df: float) -> None:
-        self.layer = make_layer(3, jitter=1e-10)
-        set_to_prior(self.layer)
+        self.layer, self.covariance = make_layer(3, jitter=1e-10), covariances(5, seed=4)
+        self.layer.root_scale.assign(1e-30)
+        self.layer.extra_df.assign(1e-30)
         self.layer.df.assign(df)
-        self.covariance = covariances(5, seed=4)
         self.noise = tf.constant(np.random.default_rng(6).normal(size=(self.num_draws, 2, 4)))
 
     def draw(self, *, full_cov: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """G_ii, G_it and G_tt."""
-        inducing = self.layer.sample_inducing(self.covariance[None, :3, :3], self.num_draws, SEED)
-        tt = self.covariance[3:, 3:]
-        tt = tt if full_cov else tf.linalg.diag_part(tt)
-        blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-        gram = self.layer.condition(inducing, blocks, model_reference.GivenNoise(self.noise))
+        inducing = self.inducing(self.num_draws)
+        gram = self.condition(inducing, full_cov=full_cov)
         return inducing.gram.numpy(), gram.it.numpy(), gram.tt.numpy()
 
     def draw_joint(self, size: int) -> np.ndarray:
@@ -147,22 +126,16 @@ def assert_same_law(ours: np.ndarray, theirs: np.ndarray) -> None:
         assert stats.ks_2samp(functional(ours), functional(theirs)).pvalue > 1e-5, name
 
 
-def test_joint_draws_have_the_law_of_the_joint_inverse_wishart() -> None:
-    setting = Conditional(0.5)
-    ii, it, tt = setting.draw(full_cov=True)
+@pytest.mark.parametrize(("full_cov", "df", "size"), [(True, 0.5, 5), (False, 4.0, 4)])
+def test_targets_have_the_law_of_the_joint_inverse_wishart(
+    full_cov: bool, df: float, size: int
+) -> None:
+    """Together over 3 + 2 points, and, which is consistency, each by itself over 3 + 1."""
+    setting = Conditional(df)
+    ii, it, tt = setting.draw(full_cov=full_cov)
+    it, tt = (it, tt) if full_cov else (it[:, :, :1], tt[:, :1, None])
 
-    assert_same_law(np.block([[ii, it], [it.swapaxes(1, 2), tt]]), setting.draw_joint(5))
-
-
-def test_each_target_by_itself_has_the_law_of_the_joint_inverse_wishart() -> None:
-    """Consistency: the joint law over 3 + 1 points."""
-    setting = Conditional(4.0)
-    ii, it, tt = setting.draw(full_cov=False)
-    column = it[:, :, :1]
-
-    ours = np.block([[ii, column], [column.swapaxes(1, 2), tt[:, :1, None]]])
-
-    assert_same_law(ours, setting.draw_joint(4))
+    assert_same_law(np.block([[ii, it], [it.swapaxes(1, 2), tt]]), setting.draw_joint(size))
 
 
 @pytest.mark.parametrize("full_cov", [False, True])

@@ -10,15 +10,13 @@ import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import Conditional, covariances
+from model_reference import Conditional, covariances, make_layer
 
 from gpflow_dwp.layers import WishartLayer, WishartPosterior
 from gpflow_dwp.random import as_seed
 
-SIZES = model_reference.SIZES
 SEED = as_seed(0)
 
-whitened_or_not = pytest.mark.parametrize("whiten", [False, True])
 every_corner = pytest.mark.parametrize(
     ("size", "df", "family", "whiten"),
     [
@@ -31,34 +29,21 @@ every_corner = pytest.mark.parametrize(
         (4, 2, "GW", False),
     ],
 )
-few = pytest.mark.parametrize(("size", "df", "whiten"), [(4, 2, False), (3, 3, True), (3, 5, True)])
 
 
 @every_corner
-def test_log_ratio_is_the_difference_of_the_two_log_densities(
+def test_log_ratio_is_that_of_the_densities_and_expected_the_divergence(
     size: int, df: int, family: Any, whiten: bool
 ) -> None:
-    layer = model_reference.make_layer(size, df, family, whiten)
-    covariance = covariances(4, size)
-
+    layer, covariance = make_layer(size, df, family, whiten), covariances(4, size)
+    prior, posterior = layer.prior(covariance), layer.posterior(covariance)
     draw = layer.sample_inducing(covariance, 4, SEED)
+    layer.expected_log_ratio = True
+    expected = layer.sample_inducing(covariance, 4, SEED)
 
-    expected = layer.prior(covariance).log_prob(draw.gram)
-    expected -= layer.posterior(covariance).log_prob(draw.gram)
-    np.testing.assert_allclose(draw.log_ratio, expected, atol=1e-8)
-
-
-@every_corner
-def test_expected_log_ratio_is_the_divergence_of_the_two_distributions(
-    size: int, df: int, family: Any, whiten: bool
-) -> None:
-    covariance = covariances(3, size)
-    layer = model_reference.make_layer(size, df, family, whiten, expected_log_ratio=True)
-
-    draw = layer.sample_inducing(covariance, 3, SEED)
-
-    expected = -layer.posterior(covariance).kl_divergence(layer.prior(covariance))
-    np.testing.assert_allclose(draw.log_ratio, expected, rtol=1e-9)
+    difference = prior.log_prob(draw.gram) - posterior.log_prob(draw.gram)
+    np.testing.assert_allclose(draw.log_ratio, difference, atol=1e-8)
+    np.testing.assert_allclose(expected.log_ratio, -posterior.kl_divergence(prior), rtol=1e-9)
 
 
 def parameter_gradient(layer: WishartLayer, value: Callable[[], tf.Tensor]) -> tf.Tensor:
@@ -74,7 +59,7 @@ def parameter_gradient(layer: WishartLayer, value: Callable[[], tf.Tensor]) -> t
 @pytest.mark.parametrize("whiten", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_gradient_is_in_expectation_that_of_the_divergence(whiten: bool) -> None:
     """Catches a part of the gradient that sampling alone has, or lacks."""
-    layer = model_reference.make_layer(3, 2, whiten=whiten)
+    layer = make_layer(3, 2, whiten=whiten)
     covariance = covariances(1, 3)
 
     def sampled(seed: tf.Tensor) -> tf.Tensor:
@@ -93,11 +78,11 @@ def test_gradient_is_in_expectation_that_of_the_divergence(whiten: bool) -> None
         model_reference.assert_same_mean(gradients, exact, k_sigma=5.0, absolute=1e-8)
 
 
-@few
+@pytest.mark.parametrize(("size", "df", "whiten"), [(4, 2, False), (3, 3, True), (3, 5, True)])
 def test_sticking_the_landing_has_no_variance_at_the_prior(
     size: int, df: int, whiten: bool
 ) -> None:
-    layer = model_reference.make_layer(size, df, whiten=whiten)
+    layer = make_layer(size, df, whiten=whiten)
     model_reference.set_to_prior(layer)
     with tf.GradientTape() as tape:
         value = tf.reduce_sum(layer.sample_inducing(covariances(2, size), 2, SEED).log_ratio)
@@ -121,7 +106,7 @@ def test_sticking_the_landing_has_no_variance_at_the_prior(
 def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
     size: int, df: int, expected_log_ratio: bool, whiten: bool
 ) -> None:
-    layer = model_reference.make_layer(
+    layer = make_layer(
         size, df, whiten=whiten, expected_log_ratio=expected_log_ratio
     )
     # No jitter: no gradient is to flow through it, while finite differences would see it.
@@ -143,35 +128,23 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
 @pytest.mark.parametrize("full_cov", [False, True])
 @pytest.mark.parametrize("df", [2, 3, 5])
 def test_targets_have_the_moments_of_features_drawn_in_numpy(df: int, full_cov: bool) -> None:
-    layer = model_reference.make_layer(3, df, jitter=1e-10)
+    layer = make_layer(3, df, jitter=1e-10)
 
     Conditional(layer).assert_moments_of_features(full_cov=full_cov)
 
 
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
     model_reference.assert_gradient_is_finite_at_inducing_points(
-        model_reference.make_layer(3, 2), width=2
+        make_layer(3, 2), width=2
     )
-
-
-def make_posterior(size: int, df: int, family: str = "AB") -> WishartPosterior:
-    posterior = WishartPosterior(df, size, family, np.random.default_rng(0))
-    model_reference.randomise(posterior, seed=1)
-    return posterior
 
 
 def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
-    posterior = make_posterior(3, 2)
-    packed = posterior.packed_row_mixing.numpy()
-    lower = np.array([[1.0, 0.0, 0.0], [packed[1, 0], 1.0, 0.0], [*packed[2, :2], 1.0]])
-    diagonal = np.exp(np.diag(packed))
-    upper = np.array(
-        [
-            [diagonal[0], packed[0, 1], packed[0, 2]],
-            [0.0, diagonal[1], packed[1, 2]],
-            [0.0, 0.0, diagonal[2]],
-        ]
-    )
+    posterior = WishartPosterior(2, 3, "AB", np.random.default_rng(0))
+    model_reference.randomise(posterior, seed=1)
+    (a, b, c), (d, e, f), (g, h, i) = posterior.packed_row_mixing.numpy()
+    lower = np.array([[1.0, 0.0, 0.0], [d, 1.0, 0.0], [g, h, 1.0]])
+    upper = np.array([[np.exp(a), b, c], [0.0, np.exp(e), f], [0.0, 0.0, np.exp(i)]])
 
     mixing = posterior.mixing(tf.float64)
     np.testing.assert_allclose(mixing.rows, lower @ upper, atol=1e-14)
