@@ -106,9 +106,7 @@ def test_sticking_the_landing_has_no_variance_at_the_prior(
 def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
     size: int, df: int, expected_log_ratio: bool, whiten: bool
 ) -> None:
-    layer = make_layer(
-        size, df, whiten=whiten, expected_log_ratio=expected_log_ratio
-    )
+    layer = make_layer(size, df, whiten=whiten, expected_log_ratio=expected_log_ratio)
     # No jitter: no gradient is to flow through it, while finite differences would see it.
     layer.jitter = 0.0
     root = tf.Variable(np.linalg.cholesky(covariances(2, size)))
@@ -134,9 +132,7 @@ def test_targets_have_the_moments_of_features_drawn_in_numpy(df: int, full_cov: 
 
 
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
-    model_reference.assert_gradient_is_finite_at_inducing_points(
-        make_layer(3, 2), width=2
-    )
+    model_reference.assert_gradient_is_finite_at_inducing_points(make_layer(3, 2), width=2)
 
 
 def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
