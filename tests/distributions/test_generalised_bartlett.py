@@ -53,18 +53,16 @@ def test_moments() -> None:
     distribution = GeneralisedBartlett(**parameters)
     alpha, beta = parameters["concentration"], parameters["rate"]
     mean_diagonal = special.gamma(alpha + 0.5) / (special.gamma(alpha) * np.sqrt(beta))
-    mean, variance = distribution.mean().numpy(), distribution.variance().numpy()
-    below = np.tri(4, 3, -1, dtype=bool)
-    above = ~np.tri(4, 3, dtype=bool)
-    np.testing.assert_allclose(np.diagonal(mean, axis1=-2, axis2=-1), mean_diagonal)
-    np.testing.assert_allclose(mean[:, below], parameters["loc"][:, below])
-    np.testing.assert_allclose(
-        np.diagonal(variance, axis1=-2, axis2=-1), alpha / beta - mean_diagonal**2
-    )
-    np.testing.assert_allclose(variance[:, below], parameters["scale"][:, below] ** 2)
-    assert np.all(mean[:, above] == 0.0)
-    assert np.all(variance[:, above] == 0.0)
-    np.testing.assert_allclose(distribution.stddev(), np.sqrt(variance))
+    variance_diagonal = alpha / beta - mean_diagonal**2
+    below, above = np.tri(4, 3, -1, dtype=bool), ~np.tri(4, 3, dtype=bool)
+    for moment, of_diagonal, of_below in (
+        (distribution.mean(), mean_diagonal, parameters["loc"]),
+        (distribution.variance(), variance_diagonal, parameters["scale"] ** 2),
+    ):
+        np.testing.assert_allclose(np.diagonal(moment, axis1=-2, axis2=-1), of_diagonal)
+        np.testing.assert_allclose(moment.numpy()[:, below], of_below[:, below])
+        assert np.all(moment.numpy()[:, above] == 0.0)
+    np.testing.assert_allclose(distribution.stddev(), np.sqrt(distribution.variance()))
 
 
 @pytest.mark.parametrize("batched", ["concentration", "rate", "loc", "scale"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from gpflow.kernels import Kernel, Linear, Matern32, Matern52, White
@@ -25,26 +28,23 @@ def check_draw(draws: KernelDraws, s: int, one: Kernel) -> None:
         np.testing.assert_allclose(draws.take([2, 0])(X)[s // 2 ^ 1], one(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [Matern32, SeparableMatern52])
-@pytest.mark.parametrize("scales", [0.7, [0.5, 2.0]])
+@pytest.mark.parametrize(
+    ("make", "scales"),
+    [
+        (Matern32, 0.7),
+        (SeparableMatern52, [0.5, 2.0]),
+        (lambda *values: LevelsMatern52(*values, [1, 1]), [0.5, 2.0, 0.8, 1.1]),
+    ],
+)
 def test_covariances_are_those_of_each_kernel(
-    kind: type[Kernel], scales: float | list[float]
+    make: Callable[[Any, Any], Kernel], scales: float | list[float]
 ) -> None:
-    """Catches values that go to another draw or column, and inputs of each draw mixed up."""
+    """Catches values that go to another draw or column, inputs of each draw mixed up, and points
+    of levels that stay where they are."""
     logs = 0.3 * np.random.default_rng(1).standard_normal((3, np.size(scales) + 1))
-    draws = draws_of(kind(1.5, scales), logs)
-    for s, row in enumerate(logs):
-        one = kind(1.5 * np.exp(row[-1]), np.asarray(scales) * np.exp(row[:-1].reshape(-1)))
-        check_draw(draws, s, one)
-
-
-def test_covariances_of_levels_are_those_of_each_kernel() -> None:
-    """Catches points that stay where they are."""
-    scales = np.array([0.5, 2.0, 0.8, 1.1])
-    logs = 0.3 * np.random.default_rng(1).standard_normal((3, 5))
-    draws = draws_of(LevelsMatern52(1.5, scales, [1, 1]), logs)
+    draws = draws_of(make(1.5, scales), logs)
     for s, row in enumerate(np.exp(logs)):
-        check_draw(draws, s, LevelsMatern52(1.5 * row[-1], scales * row[:-1], [1, 1]))
+        check_draw(draws, s, make(1.5 * row[-1], np.asarray(scales) * row[:-1].reshape(-1)))
 
 
 def test_covariances_of_sums_are_those_of_their_parts() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
 import numpy as np
 import pytest
@@ -32,11 +34,21 @@ def test_it_starts_as_the_identity() -> None:
     np.testing.assert_allclose(warp.log_derivative(tf.constant(Y)), 0.0, atol=1e-12)
 
 
-def test_values_are_those_of_a_loop() -> None:
+def test_values_slopes_and_inverses() -> None:
+    """Against a loop, automatic differentiation, and the values that it began with."""
+    warp, points = make(), tf.constant(Y)
     loc, scale, skewness, tailweight, shift = (np.array(value) for value in SETTINGS.values())
     expected = shift + np.sinh(tailweight * np.arcsinh((Y - loc) / scale) - skewness)
+    with tf.GradientTape() as tape:
+        tape.watch(points)
+        values = warp.forward(points)
+    slope = tape.gradient(values, points)
 
-    np.testing.assert_allclose(make().forward(tf.constant(Y)), expected, rtol=1e-12)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+    np.testing.assert_allclose(warp.log_derivative(points), np.log(slope), rtol=1e-10)
+    np.testing.assert_allclose(warp.inverse(values), Y, rtol=1e-11, atol=1e-11)
+    warp, points = make(np.float32), tf.constant(Y, tf.float32)
+    np.testing.assert_allclose(warp.inverse(warp.forward(points)), Y, rtol=2e-4, atol=2e-4)
 
 
 def test_a_normal_of_it_has_the_density_of_the_distribution_of_that_name() -> None:
@@ -52,26 +64,6 @@ def test_a_normal_of_it_has_the_density_of_the_distribution_of_that_name() -> No
     np.testing.assert_allclose(total, edges[1] - edges[0], rtol=1e-6)
 
 
-def test_the_slope_is_that_of_automatic_differentiation() -> None:
-    warp, points = make(), tf.constant(Y)
-    with tf.GradientTape() as tape:
-        tape.watch(points)
-        values = warp.forward(points)
-
-    slope = tape.gradient(values, points)
-
-    np.testing.assert_allclose(warp.log_derivative(points), np.log(slope), rtol=1e-10)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 2e-4)])
-def test_the_inverse_goes_back(dtype: type, tolerance: float) -> None:
-    warp, points = make(dtype), tf.constant(Y, dtype)
-
-    np.testing.assert_allclose(
-        warp.inverse(warp.forward(points)), Y, rtol=tolerance, atol=tolerance
-    )
-
-
 def test_far_values_overflow_nowhere() -> None:
     """Catches a log cosh, or a root of 1 + u², that overflows before its logarithm is taken."""
     slopes = SinhArcsinh(tailweight=2.0).log_derivative(tf.constant([[-1e30], [1e30]], tf.float64))
@@ -80,37 +72,27 @@ def test_far_values_overflow_nowhere() -> None:
 
 
 def test_what_the_data_say_nothing_about_has_a_prior() -> None:
-    warp = SinhArcsinh()
-
-    assert [
-        name for name, p in gpflow.utilities.parameter_dict(warp).items() if p.prior is None
-    ] == [".shift", ".lower", ".upper"]
-
-
-@pytest.mark.parametrize("num_outputs", [0, 1.5, True, "2"])
-def test_columns_are_counted(num_outputs: object) -> None:
-    with pytest.raises(ValueError, match="num_outputs must be a positive integer"):
-        SinhArcsinh(num_outputs)  # type: ignore[arg-type]
-
-
-def test_observations_of_other_columns_are_refused() -> None:
-    with pytest.raises(ValueError, match="Y must have num_outputs=3 columns, as its warp, got"):
-        SinhArcsinh(3).forward(tf.zeros([4, 2], tf.float64))
+    parameters = gpflow.utilities.parameter_dict(SinhArcsinh())
+    without = [name for name, parameter in parameters.items() if parameter.prior is None]
+    assert without == [".shift", ".lower", ".upper"]
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "kind"),
+    ("arguments", "message"),
     [
-        ("location", [1.0, 2.0, 3.0], "finite"),
-        ("shift", np.nan, "finite"),
-        ("scale", -1.0, "positive"),
-        ("tailweight", [0.0, 1.0], "positive"),
+        *(({"num_outputs": it}, "num_outputs must be a positive") for it in (0, 1.5, True, "2")),
+        ({"location": [1.0, 2.0, 3.0]}, "location must be a finite number, or 2 of them, got"),
+        ({"shift": np.nan}, "shift must be a finite number, or 2 of them, got"),
+        ({"scale": -1.0}, "scale must be a positive number, or 2 of them, got"),
+        ({"tailweight": [0.0, 1.0]}, "tailweight must be a positive number, or 2 of them, got"),
     ],
 )
-def test_starting_values_are_named(name: str, value: object, kind: str) -> None:
+def test_what_is_refused(arguments: dict[str, Any], message: str) -> None:
     """Catches what NumPy or GPflow would say of it, which is not of which argument."""
-    with pytest.raises(ValueError, match=f"{name} must be a {kind} number, or 2 of them, got"):
-        SinhArcsinh(2, **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=message):
+        SinhArcsinh(**{"num_outputs": 2, **arguments})
+    with pytest.raises(ValueError, match="Y must have num_outputs=3 columns, as its warp, got"):
+        SinhArcsinh(3).forward(tf.zeros([4, 2], tf.float64))
 
 
 def test_it_goes_on_in_a_straight_line() -> None:
