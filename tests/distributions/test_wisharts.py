@@ -9,7 +9,7 @@ from distribution_cases import make, mixing
 from model_reference import assert_same_mean
 from scipy import stats
 
-from gpflow_dwp.distributions import GeneralisedSingularWishart, SingularWishart
+from gpflow_dwp.distributions import SingularWishart
 
 LOG_DENSITIES = {
     "GeneralisedSingularWishart": reference.gw_log_density,
@@ -52,18 +52,6 @@ def test_log_prob_is_srivastavas(size: int, df: int) -> None:
             law = stats.wishart(df, s)
             np.testing.assert_allclose(got[i, j], law.logpdf(g[i, j]), rtol=1e-7, atol=1e-7)
             np.testing.assert_allclose(SingularWishart(df, scale_tril[j]).variance(), law.var())
-
-
-@pytest.mark.parametrize(("size", "df"), [(1, 1), (4, 2), (3, 3), (3, 5)])
-def test_generalised_wishart_at_its_parameters(size: int, df: int) -> None:
-    scale_tril = reference.random_tril(np.random.default_rng(df), size, size)
-    wishart = SingularWishart(df, scale_tril)
-    parameters = reference.wishart_bartlett(size, df)
-    generalised = GeneralisedSingularWishart(df, scale_tril, **parameters)
-    sample, log_prob = wishart.experimental_sample_and_log_prob(4, seed=[1, 2])
-    np.testing.assert_array_equal(generalised.sample(4, seed=[1, 2]), sample)
-    np.testing.assert_allclose(generalised.log_prob(sample), log_prob, atol=1e-8)
-    np.testing.assert_allclose(generalised.mean(), wishart.mean(), atol=1e-12)
 
 
 @pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 3), (3, 5)])

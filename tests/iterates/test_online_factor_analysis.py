@@ -191,23 +191,16 @@ class TestEveryAlgorithm:
             observe_all(algorithm, state, bad)
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "message"),
-    [
+def test_settings_are_checked() -> None:
+    for kind, settings, message in (
         (OnlineEM, {"rank": 0}, "rank must be a positive integer, got 0"),
-        (OnlineEM, {"rank": 3, "warm_up": 2}, "warm_up must be at least rank, 3, got 2"),
-        (
-            OnlineGradientAscent,
-            {"rank": 2, "warm_up": -1},
-            "warm_up must be an integer of at least",
-        ),
-        (OnlineEM, {"rank": 2, "minimum_variance": 0.0}, "minimum_variance must be a positive"),
-        (OnlineGradientAscent, {"rank": 2, "learning_rate": 0.0}, "learning_rate must be a posit"),
-    ],
-)
-def test_settings_are_checked(kind: Any, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(**settings)
+        (OnlineEM, {"warm_up": 1}, "warm_up must be at least rank, 2, got 1"),
+        (OnlineGradientAscent, {"warm_up": -1}, "warm_up must be an integer of at least"),
+        (OnlineEM, {"minimum_variance": 0.0}, "minimum_variance must be a positive"),
+        (OnlineGradientAscent, {"learning_rate": 0.0}, "learning_rate must be a posit"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kind(**{"rank": 2, **settings})
 
 
 def test_density_and_samples_are_those_of_the_dense_gaussian() -> None:

@@ -139,21 +139,6 @@ def test_targets_have_the_law_of_the_joint_inverse_wishart(
 
 
 @pytest.mark.parametrize("full_cov", [False, True])
-def test_a_target_on_an_inducing_point_has_its_gram_entries(full_cov: bool) -> None:
-    layer = make_layer(3, jitter=1e-12)
-    covariance = covariances(1, 3)
-    draw = layer.sample_inducing(covariance, 1, SEED)
-    tt = covariance if full_cov else tf.linalg.diag_part(covariance)
-    noise = tf.constant(np.random.default_rng(0).normal(size=(1, 3, 4)))
-
-    gram = layer.condition(draw, TargetBlocks(covariance, tt), model_reference.GivenNoise(noise))
-
-    expected = draw.gram if full_cov else tf.linalg.diag_part(draw.gram)
-    np.testing.assert_allclose(gram.it, draw.gram, atol=1e-4)
-    np.testing.assert_allclose(gram.tt, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("full_cov", [False, True])
 def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) -> None:
     layer = make_layer(3, jitter=0.0)
     covariance = covariances(2, 5, seed=4)

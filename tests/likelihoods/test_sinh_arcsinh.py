@@ -27,13 +27,6 @@ def make(dtype: type = np.float64) -> SinhArcsinh:
         return SinhArcsinh(2, **SETTINGS)
 
 
-def test_it_starts_as_the_identity() -> None:
-    warp = SinhArcsinh(2)
-
-    np.testing.assert_allclose(warp.forward(tf.constant(Y)), Y, rtol=1e-12)
-    np.testing.assert_allclose(warp.log_derivative(tf.constant(Y)), 0.0, atol=1e-12)
-
-
 def test_values_slopes_and_inverses() -> None:
     """Against a loop, automatic differentiation, and the values that it began with."""
     warp, points = make(), tf.constant(Y)
