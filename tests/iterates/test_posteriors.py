@@ -85,19 +85,14 @@ def test_every_kind_has_the_mean_and_goes_on_from_a_checkpoint(
     np.testing.assert_allclose(posterior.model.vector, iterates.mean(0), rtol=1e-9)
 
 
-def test_average_has_no_spread(iterates: np.ndarray) -> None:
-    posterior = IterateAverage(_Vector())
-    _collect(posterior, iterates)
+def test_average_has_no_spread_and_swag_the_covariance_of_its_paper(iterates: np.ndarray) -> None:
+    average, posterior = IterateAverage(_Vector()), SWAG(_Vector(), rank=20)
+    for each in (average, posterior):
+        _collect(each, iterates)
 
-    np.testing.assert_array_equal(posterior.distribution().covariance(), np.zeros((4, 4)))
-    posterior.sample(seed=0)
-    np.testing.assert_allclose(posterior.model.vector, iterates.mean(0))
-
-
-def test_swag_has_the_covariance_of_its_paper(iterates: np.ndarray) -> None:
-    posterior = SWAG(_Vector(), rank=20)
-    _collect(posterior, iterates)
-
+    np.testing.assert_array_equal(average.distribution().covariance(), np.zeros((4, 4)))
+    average.sample(seed=0)
+    np.testing.assert_allclose(average.model.vector, iterates.mean(0))
     running = np.cumsum(iterates, axis=0) / np.arange(1, 31)[:, None]
     deviations = (iterates - running)[-20:]
     low_rank = deviations.T @ deviations / 19.0
@@ -210,24 +205,18 @@ def test_predictions_of_every_model_are_the_mixture(name: str) -> None:
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize(
-    ("likelihood", "dtype"),
-    [
-        (gpflow.likelihoods.Softmax, np.int64),
-        (gpflow.likelihoods.MultiClass, np.float64),
-    ],
-)
-def test_densities_of_labels(likelihood: Any, dtype: Any) -> None:
-    X, _ = _data()
-    labels = np.arange(12)[:, None] % 3
-    model = gpflow.models.SVGP(
-        gpflow.kernels.Matern52(), likelihood(3), X[::3].copy(), num_latent_gps=3
-    )
+@pytest.mark.parametrize("kind", ["Softmax", "MultiClass"])
+def test_densities_of_labels(kind: str) -> None:
+    X, labels = _data()[0], np.arange(12)[:, None] % 3
+    likelihood = getattr(gpflow.likelihoods, kind)(3)
+    kernel = gpflow.kernels.Matern52()
+    model = gpflow.models.SVGP(kernel, likelihood, X[::3].copy(), num_latent_gps=3)
     posterior = IterateAverage(model)
     posterior.collect()
 
     tf.random.set_seed(0)
-    density = posterior.predict_log_density((X, labels.astype(dtype)), 2)
+    given = labels if kind == "Softmax" else labels.astype(float)
+    density = posterior.predict_log_density((X, given), 2)
     # Softmax integrates by Monte Carlo.
     expected = model.predict_log_density((X, labels))
     np.testing.assert_allclose(density, expected, atol=0.3)
