@@ -163,9 +163,11 @@ def gamma_quantile(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
 
 
 def _inverse(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    flat = _traced_once(noise.dtype)(tf.reshape(concentration, [-1]), tf.reshape(noise, [-1]))
+    # Of constants, so that no graph of the inverse's own gradient is made, which takes seconds.
+    constants = (tf.stop_gradient(tf.reshape(each, [-1])) for each in (concentration, noise))
+    flat = _traced_once(noise.dtype)(*constants)
     gamma = tf.ensure_shape(tf.reshape(flat, tf.shape(noise)), noise.shape)
-    return _move_with_both(concentration, noise, tf.stop_gradient(gamma))
+    return _move_with_both(concentration, noise, gamma)
 
 
 @tf.custom_gradient

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 from scipy import special, stats
 
-from gpflow_dwp.distributions import gamma
 from gpflow_dwp.distributions.gamma import (
     _move_with_concentration,
     gamma_quantile,
@@ -21,19 +20,6 @@ from gpflow_dwp.distributions.gamma import (
 
 CONCENTRATIONS = [1.0, 1.5, 2.0, 30.0, 80.0, 999.0, 1001.0, 1e5]
 RANGE = {np.float64: (-8.3, 8.0), np.float32: (-5.5, 5.0)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _without_gradients_of_iterations() -> Iterator[None]:
-    """Which the package cuts off; to make them takes TensorFlow seconds all the same."""
-    traced = gamma._traced_once
-
-    def of_constants(dtype: tf.DType) -> Callable[..., tf.Tensor]:
-        return lambda *given: traced(dtype)(*(tf.constant(each.numpy()) for each in given))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gamma, "_traced_once", of_constants)
-        yield
 
 
 def exact(concentration: float, x: np.ndarray) -> np.ndarray:

@@ -97,7 +97,8 @@ class Conditional(model_reference.Conditional):
 
     def draw(self, *, full_cov: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """G_ii, G_it and G_tt."""
-        inducing = self.inducing(self.num_draws)
+        ii = self.covariance[None, :3, :3]
+        inducing = self.layer.sample_inducing(ii, self.num_draws, SEED)
         gram = self.condition(inducing, full_cov=full_cov)
         return inducing.gram.numpy(), gram.it.numpy(), gram.tt.numpy()
 
