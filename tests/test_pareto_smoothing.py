@@ -38,3 +38,18 @@ def test_a_row_is_predicted_as_if_draws_had_not_seen_it() -> None:
     expected = norm.logpdf(y, others, np.sqrt(1.0 + 1.0 / N))
     np.testing.assert_allclose(found.log_density(y[:, None])[:, 0], expected, atol=0.05)
     assert (k_hat < 0.7).all()
+
+
+def test_draws_are_weighed_with_all_of_their_nodes() -> None:
+    """Catches nodes that are weighed apart, or mixed with those of another draw. By another route:
+    the same draws with one node, whose density is that of two."""
+    (means, variances), y = RNG.uniform(0.5, 2.0, (2, 50, 4, 1)), RNG.standard_normal((4, 1))
+    one = PredictiveDistribution(means, variances)
+    nodes = np.tile(means, (2, 1, 1)), np.tile(variances, (2, 1, 1))
+    weights = np.repeat([0.3, 0.7], 50) / 50
+    found, k_hat = PredictiveDistribution(*nodes, weights=weights, num_nodes=2).without_own_row(y)
+    expected, expected_k_hat = one.without_own_row(y)
+    np.testing.assert_allclose(k_hat, expected_k_hat)
+    np.testing.assert_allclose(found.log_density(y), expected.log_density(y))
+    with pytest.raises(ValueError, match="draws of equal weights"):
+        PredictiveDistribution(*nodes, weights=weights).without_own_row(y)

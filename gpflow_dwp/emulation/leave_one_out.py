@@ -72,7 +72,8 @@ def leave_one_out(
     :param model: A fitted estimator, or a trained model whose output layer is a regression.
     :param smoothed: Whether draws are weighted, by Pareto-smoothed importance ratios.
     :param num_samples: Number of draws, S.
-    :raises ValueError: If the model cannot be used, or smoothed where a likelihood is a mixture.
+    :raises ValueError: If the model cannot be used, or smoothed of a field or of coarse and fine
+        versions.
     """
     emulator = as_emulator(model)
     target = getattr(emulator.estimator, "output_standardiser_", None)

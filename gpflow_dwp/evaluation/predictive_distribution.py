@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,7 @@ class PredictiveDistribution:
     :param target: Standardiser of the targets; None for none.
     :param warp: Increasing function g of standardised targets; None for none.
     :param weights: Of the components, which sum to 1, [S]; None for equal ones.
+    :param num_nodes: How many components each draw has: those of the first node come first.
     :raises ValueError: If the shapes do not fit, or a variance is not positive.
     """
 
@@ -60,6 +62,7 @@ class PredictiveDistribution:
     target: Standardiser | None = None
     warp: Warp | None = None
     weights: Array | None = None
+    num_nodes: int = 1
 
     def __post_init__(self) -> None:
         means, variances = (np.asarray(part, np.float64) for part in (self.means, self.variances))
@@ -103,9 +106,11 @@ class PredictiveDistribution:
         target: Standardiser | None = None,
     ) -> PredictiveDistribution:
         """Predict by components with these moments, warped and weighted as by a likelihood."""
-        is_mixture = isinstance(likelihood, NormalMixture)
-        weights = likelihood.component_weights(len(means)) if is_mixture else None
-        return cls(means, variances, target, warp_of(likelihood), weights)
+        nodes: tuple[Any, ...] = ()
+        if isinstance(likelihood, NormalMixture):
+            num_nodes = len(likelihood.log_component_weights())
+            nodes = likelihood.component_weights(len(means)), num_nodes
+        return cls(means, variances, target, warp_of(likelihood), *nodes)
 
     def mean(self) -> Array:
         """Return the means, [N, P]; under a warp by quadrature."""
@@ -198,19 +203,21 @@ class PredictiveDistribution:
 
         :param observed: What was observed, [N, P], NaN where it was not.
         :return: The distribution, and k̂ of each row, [N]: above 0.7 it cannot be relied on.
-        :raises ValueError: If components have weights of their own.
+        :raises ValueError: If draws have weights of their own.
         """
-        if self.weights is not None:
-            raise ValueError("distribution must have components of equal weights.")
+        if self.weights is not None and self.num_nodes == 1:
+            raise ValueError("distribution must have draws of equal weights.")
         densities = self.component_log_density(observed)
+        shape = self.num_nodes, -1, *densities.shape[1:]
+        densities = logsumexp(densities.reshape(shape), axis=0)
         densities = densities.sum(axis=-1, where=~np.isnan(observed))
         log_weights, k_hat = pareto_smoothed(-densities)
         totals = np.cumsum(np.exp(log_weights), axis=0)
         levels = (np.arange(len(densities)) + 0.5) / len(densities)
         chosen = [np.searchsorted(total, total[-1] * levels) for total in totals.T]
-        chosen = np.stack(chosen, axis=1)[..., None]
+        chosen = np.minimum(np.stack(chosen, axis=1), len(densities) - 1)[None, ..., None]
         means, variances = (
-            np.take_along_axis(part, np.minimum(chosen, len(part) - 1), axis=0)
+            np.take_along_axis(part.reshape(shape), chosen, axis=1).reshape(part.shape)
             for part in (self.means, self.variances)
         )
         return replace(self, means=means, variances=variances), k_hat

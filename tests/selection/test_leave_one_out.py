@@ -11,6 +11,7 @@ from scipy.stats import norm
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.layers.propagation import regression_blocks
+from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
 from gpflow_dwp.selection.leave_one_out import nats_of_function
@@ -64,6 +65,14 @@ def test_other_output_layers_are_refused() -> None:
     model = build_deep_wishart_process((X, Y), 1, num_inducing=3, output="pseudo_targets")
     with pytest.raises(ValueError, match="model must have a RegressionGPLayer"):
         leave_one_out(model)
+
+
+def test_draws_under_noise_with_tails_have_smoothed_scores() -> None:
+    """Catches scores that draws of several normals each cannot have: no deep model was kept."""
+    given = {"num_inducing": 8, "output": "regression", "likelihood": WarpedStudentT()}
+    draws = leave_one_out(build_deep_wishart_process((X, Y), 2, **given), 4)
+    scores = RowScores.smoothed(draws, Y, np.zeros(1))
+    assert np.isfinite(scores.mean).all() and scores.k_hat.shape == (15,)
 
 
 def test_steps_are_those_of_values_that_repeat() -> None:
