@@ -11,7 +11,6 @@ from scipy.stats import norm
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.layers.propagation import regression_blocks
-from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
 from gpflow_dwp.selection.leave_one_out import nats_of_function
@@ -69,7 +68,7 @@ def test_other_output_layers_are_refused() -> None:
 
 def test_draws_under_noise_with_tails_have_smoothed_scores() -> None:
     """Catches scores that draws of several normals each cannot have: no deep model was kept."""
-    given = {"num_inducing": 8, "output": "regression", "likelihood": WarpedStudentT()}
+    given = {"num_inducing": 8, "output": "regression", "likelihood": "student_t"}
     draws = leave_one_out(build_deep_wishart_process((X, Y), 2, **given), 4)
     scores = RowScores.smoothed(draws, Y, np.zeros(1))
     assert np.isfinite(scores.mean).all() and scores.k_hat.shape == (15,)
