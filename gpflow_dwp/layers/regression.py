@@ -318,20 +318,26 @@ class RegressionGPLayer(RowsGPLayer):
         inverse, weights, kl = regression_posterior(prior, cross, targets, precision)
         root = None
         if self.jitter < _LEAST_FOR_INVERSE:
-            root = _inverse_root(cholesky(prior), cross, precision)
+            root, weights = _by_data(cholesky(prior), cross, targets, precision)
         return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
 
 
-def _inverse_root(tril: tf.Tensor, cross: tf.Tensor, precision: tf.Tensor) -> tf.Tensor:
-    r"""A root R of Φ = K⁻¹ - (K + τ C Cᵀ)⁻¹ with as many rows as data, [S, N, M].
+def _by_data(
+    tril: tf.Tensor, cross: tf.Tensor, targets: tf.Tensor, precision: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    r"""A root R of Φ = K⁻¹ - (K + τ C Cᵀ)⁻¹ with as many rows as data, [S, N, M], and a [S, M, Q].
 
-    With A = L⁻¹ C it is :math:`\sqrt\tau\, \operatorname{chol}(I + \tau A^T A)^{-1} A^T L^{-1}`.
+    With A = L⁻¹ C and D = chol(I + τ Aᵀ A) they are :math:`\sqrt\tau D^{-1} A^T L^{-1}` and
+    :math:`\sqrt\tau R^T D^{-1} y`. Rounding is as if of the noise's variance, so that means are off
+    by a small share of their deviations; by :func:`regression_posterior` it can be many.
     """
     A = tf.linalg.triangular_solve(tril, cross)
     of_data = precision * tf.matmul(A, A, transpose_a=True)
     inner = tf.linalg.cholesky(tf.linalg.set_diag(of_data, tf.linalg.diag_part(of_data) + 1.0))
     smoother = tf.linalg.matrix_transpose(tf.linalg.triangular_solve(tril, A, adjoint=True))
-    return tf.sqrt(precision) * tf.linalg.triangular_solve(inner, smoother)
+    root = tf.sqrt(precision) * tf.linalg.triangular_solve(inner, smoother)
+    whitened = tf.linalg.triangular_solve(inner, targets[None])
+    return root, tf.sqrt(precision) * tf.matmul(root, whitened, transpose_a=True)
 
 
 def _check_rows(

@@ -77,6 +77,18 @@ def test_little_noise_takes_no_digits(
     assert abs(of_posterior) < 1e-6 * abs(of_likelihood)
 
 
+def test_next_to_no_noise_leaves_means_within_their_deviations() -> None:
+    """Catches weights of which rounding makes 33 deviations: of 200 points, whose covariance has a
+    condition number of 1e15 with the noise."""
+    X, Xnew = (np.random.default_rng(0).uniform(-1.0, 1.0, (n, 1)) for n in (200, 40))
+    kernel = gpflow.kernels.SquaredExponential(3e3, 0.3)
+    given = {"kernel": kernel, "output": "regression", "jitter": 1e-12, "num_inducing": 200}
+    model = build_deep_wishart_process((X, np.sin(8.0 * X)), 1, **given)
+    model.output_layer.noise_variance.assign(1e-9)
+    mean, variance = model.predict_f(Xnew)
+    assert np.max(np.abs(mean - np.sin(8.0 * Xnew)) / np.sqrt(variance)) < 0.1
+
+
 @pytest.mark.parametrize("build", [build_deep_wishart_process, build_deep_gaussian_process])
 def test_the_data_are_taken_at_their_expected_features(build) -> None:
     X, Y = data = toy_data()
