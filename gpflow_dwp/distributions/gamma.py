@@ -163,7 +163,7 @@ def gamma_quantile(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
 
 
 def _inverse(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    # Of constants, so that no graph of the inverse's own gradient is made, which takes seconds.
+    # Of constants: a graph of the inverse's own gradient would take half a second to make.
     constants = (tf.stop_gradient(tf.reshape(each, [-1])) for each in (concentration, noise))
     flat = _traced_once(noise.dtype)(*constants)
     gamma = tf.ensure_shape(tf.reshape(flat, tf.shape(noise)), noise.shape)
