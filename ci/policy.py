@@ -1,6 +1,6 @@
 """Which of the default model's numbers matter: each is halved and doubled, on cases of ``cases``.
 
-    python ci/policy.py run --out policy [--names LEAST_NATS --cases step piston-small --seeds 10]
+    python ci/policy.py run --out policy [--names LEVEL_NATS --cases step piston-small --seeds 10]
     python ci/policy.py report policy
 
 The report lists for each number the cases whose model has another depth, kernel or likelihood, or

@@ -166,7 +166,7 @@ class _Way:
             return
         doublings = np.log(self._num_steps / steps) / np.log(steps / before)
         further = max(lead - lead_before, 0.0) * doublings
-        least = policy.LEAST_NATS * len(self._single.log_density)
+        least = policy.LEVEL_NATS * len(self._single.log_density)
         self.leads_past, self.leads_on = bool(lead + further > least), bool(further > least)
 
     def look(self, num_steps: int) -> Callback:

@@ -23,7 +23,8 @@ more rows than those of exact inference so many are left out - kin8nm, power."""
 ROWS_FOR_STARTS = 250
 """So many find where single layers start, by random or next to each other - daily, periods."""
 FEW_ROWS = 120
-"""Up to so many rows deep candidates of two kernels are tried - step, swirl, jump."""
+"""Up to so many rows deep candidates of two kernels are tried, and scores of single layers flatter
+what has a lengthscale of each input - step, swirl, jump, small tables."""
 FEWEST_ROWS = 20
 """So many rows have to be whole, or an output observed in, to be fitted by themselves."""
 NEIGHBOURS = 50
@@ -45,17 +46,16 @@ MARGIN = 2.0
 LEFT_TO_GAIN = 0.01
 """A deeper model is tried where a single layer leaves more, as a share of the CRPS of what was
 observed without inputs: below, depth is 1.5 to 4.5 times worse - otl_circuit, wingweight."""
-LEAST_NATS = 0.02
-"""A deeper model has to gain so much, in nats a row or as a share of CRPS; it is not tried where a
-function that is known would gain less than twice as much - small tables, wingweight."""
 SURE_ERRORS = 3.0
 """Where it gains so many standard errors, CRPS may be higher by one of its own - yacht, xiong."""
 LEVEL = 0.05
 """As a share: two mean scores are level that differ by no more, nor by a standard error. Draws of
 the kernel are not kept that change predictions by less, in deviations - piston."""
 LEVEL_NATS = 0.01
-"""The same of log density, in nats a row; tails that gain more are kept with less evidence, which
-is a bound - sums of small tables, outliers."""
+"""Mean log densities are level that differ by no more, in nats a row. A deeper model has to gain
+more, and is not tried where a function that is known would gain less than four times as much, or of
+many rows less than is sure to be told; tails that gain more are kept with less evidence, which is a
+bound - cantilever_D, crater, outliers, small tables."""
 NATS_OF_PARAMETER = 1.0
 """What each parameter of a kernel counts for, and tails, as in Akaike's criterion - borehole."""
 SURE_NATS = 10.0
@@ -87,6 +87,6 @@ LEAST_NOISE = 0.02
 """Variance of noise at which deep models start, at least: features are random as yet."""
 STAGES: tuple[tuple[float, int | None], ...] = ((0.13, None), (0.33, 2), (0.54, 1))
 """Shares of the steps that each candidate, the best two and the best one take - ignition. Where
-bounds choose, one that is lower by LEAST_NATS ends a model before the last of them."""
+bounds choose, one that is lower by LEVEL_NATS ends a model before the last of them."""
 ANNEALING_OF_ONE = 0.5
 """Share of the steps in which log ratios are annealed, of one candidate - step."""

@@ -189,9 +189,9 @@ def is_ahead(scores: RowScores, best: RowScores, errors: float = 0.0) -> bool:
 def is_better(scores: RowScores, reference: RowScores) -> bool:
     """Whether one of two models predicts better: by log density, if CRPS does not object.
 
-    Differences of rows are paired. CRPS has to be less, or higher by no more than its standard
-    error where the gain of log density is sure, by three of its own: of few runs one on the edge
-    may make CRPS higher by a tenth.
+    Differences of rows are paired. The gain has to be more than its standard error, and CRPS has to
+    be less; or higher by no more than its standard error where the gain is sure, by three of its
+    own: of few runs one on the edge may make CRPS higher by a tenth.
 
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
@@ -201,7 +201,8 @@ def is_better(scores: RowScores, reference: RowScores) -> bool:
     if gain.mean() > policy.SURE_ERRORS * standard_error(gain):
         excess = scores.crps - reference.crps
         is_as_near = excess.mean() <= standard_error(excess)
-    return bool(scores.is_sane and is_as_near and gain.mean() > policy.LEAST_NATS)
+    least = max(policy.LEVEL_NATS, standard_error(gain))
+    return bool(scores.is_sane and is_as_near and gain.mean() > least)
 
 
 def standard_error(values: Array) -> float:

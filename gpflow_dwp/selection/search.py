@@ -191,14 +191,18 @@ class Search(Trials):
         is_other = trainer.Y.shape[1] > 1 or not isinstance(layer, RegressionGPLayer)
         if is_other or varies(scores.squares, trainer.X):
             return False
-        # Of what a function that is known would gain no other model gains more than half.
+        # What a known function would gain, in the mean; over rows its variance is twice as much.
         nats = nats_of_function(layer, likelihood, trainer.weights_of_kernels)
-        return 0.5 * nats < policy.LEAST_NATS
+        return nats < min(4.0 * policy.LEVEL_NATS, 2.0 * policy.SURE_ERRORS**2 / len(trainer.X))
 
     def _deepen(self, single: Found | None, plain: list[Start]) -> tuple[Found, str | Comparison]:
         """Train deep candidates, and compare the last of them with a single layer."""
         scores = None if single is None else single.scores
         choice, trainer, num_data = self.choice, self.trainer, len(self.trainer.X)
+        if scores is not None and num_data <= policy.FEW_ROWS:  # They flatter: of any single layer.
+            known = (each.scores for each in plain if each.scores is not None)
+            known = (each for each in known if each.is_sane and len(each.crps) == num_data)
+            scores = max(scores, *known, key=lambda each: each.mean.log_density)
         steps = choice.num_steps or policy.STEPS[choice.effort]
         share = min(1.0, policy.ROWS_FOR_CHOICE / num_data)
         if choice.num_steps is None and choice.effort == "default":
@@ -321,7 +325,7 @@ class Search(Trials):
                 first = max(1, round(sum(share for share, _ in policy.STAGES[:-1]) * steps))
                 history = trainer.take_steps(model, first)
                 bound = trainer.estimate_bound(model)
-                reach = policy.LEAST_NATS * len(trainer.X)
+                reach = policy.LEVEL_NATS * len(trainer.X)
                 if bound > best.trial.elbo - reach and steps > first:
                     more = trainer.take_steps(model, steps - first, annealing=0.0, seed=1)
                     history = history.followed_by(more)

@@ -151,7 +151,8 @@ class SingleLayers:
         sums = self._sum_of_rows(simplest, began)
         first, scores = joint[0], sums.scores
         is_ahead = sums.evidence > first.evidence and scores is not None
-        if first.scores is not None and scores is not None:
+        # Of few rows scores flatter what has a lengthscale of each input.
+        if len(self.rows) > policy.FEW_ROWS and first.scores is not None and scores is not None:
             is_ahead = is_ahead and is_level(scores, first.scores)
         return [sums, *joint] if is_ahead else [*joint, sums]
 
@@ -353,8 +354,8 @@ class SingleLayers:
     def scored(
         self, start: Start, began: float, rows: Index | None = None, near: Index | None = None
     ) -> Start:
-        """With leave-one-out scores of the rows that are for choice, or of some given others."""
-        rows = self.rows if rows is None else rows
+        """With leave-one-out scores of the rows for choice, in order, or of some given others."""
+        rows = np.sort(self.rows) if rows is None else rows
         try:
             scores = self.scores(start, rows, near)
         except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpflow_dwp.models.named_kernels import kernel_name
+from gpflow_dwp.models.named_kernels import SUMS, kernel_name
 from gpflow_dwp.selection import Choice
 from gpflow_dwp.selection.scores import varies
 from gpflow_dwp.selection.single_layers import SingleLayers
@@ -28,6 +28,18 @@ def test_a_sum_of_functions_is_found_and_what_has_no_say_is_left_out() -> None:
     assert kernel_name(sums.make_kernel()).startswith("Additive")
     assert [part.active_dims[0] for part in sums.kernel[2:]] == [0, 1]
     assert sums.scores.mean.log_density > joint[0].scores.mean.log_density + 0.5
+
+
+def test_scores_of_few_rows_do_not_object_to_a_sum() -> None:
+    """Catches scores that flatter a lengthscale of each input: of many rows they do object."""
+    X = RNG.uniform(size=(121, 2))
+    y = np.sin(9.0 * X[:, 0]) + X[:, 1] + 0.05 * RNG.standard_normal(121)
+    for num_rows, is_first in ((120, True), (121, False)):
+        layers = singles(X[:num_rows], y[:num_rows])
+        first, *_ = layers.plain(["SquaredExponential"])
+        scores = first.scores._replace(log_density=np.full(num_rows, 9.0))
+        ahead = layers.with_sums([first._replace(scores=scores)])[0]
+        assert (ahead.name in SUMS) is is_first
 
 
 def test_only_what_is_of_single_inputs_is_scanned_for_its_lengthscale() -> None:
