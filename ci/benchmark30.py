@@ -230,6 +230,8 @@ def report(folder: Path, /) -> None:
             shown["best"], shown["of"] = printed.min(axis=1), printed.idxmin(axis=1)
             heat_map(table[order.index]).savefig(folder / f"{n}-{noise:g}.png")
             bars(order).savefig(folder / f"{n}-{noise:g}-ranks.png", dpi=150)
+        if block["method"].nunique() > 1:
+            front(block).savefig(folder / f"{n}-{noise:g}-seconds.png", dpi=150)
         others = table[[name for name in METHODS if name in table and name != "ours"]]
         text.append(shown.join(others, how="outer").to_markdown(floatfmt=".4g"))
     (folder / "report.md").write_text("\n\n".join(text) + "\n")
@@ -244,6 +246,22 @@ def bars(order: pd.Series) -> Figure:
     ax.bar(range(len(order)), order, color=colours)
     ax.set_xticks(range(len(order)), order.index, rotation=90)
     ax.set_ylabel("mean rank by CRPS")
+    return figure
+
+
+def front(lines: pd.DataFrame) -> Figure:
+    """Draw CRPS against CPU seconds of the methods that were run here, over what all have run."""
+    shared = lines.pivot_table(["crps", "cpu_seconds"], ["function", "design"], "method").dropna()
+    crps = np.exp(np.log(shared["crps"].clip(lower=_LEVEL)).mean())
+    seconds = shared["cpu_seconds"].quantile([0.25, 0.5, 0.75])
+    figure = Figure((5.0, 3.2), layout="constrained")
+    ax = figure.subplots()
+    for method, value in crps.items():
+        low, middle, high = seconds[method]
+        ax.errorbar(middle, value, xerr=[[middle - low], [high - middle]], fmt="o", label=method)
+    ax.set(xscale="log", yscale="log", xlabel="CPU seconds: median and quartiles")
+    ax.set_ylabel("geometric mean of CRPS / deviation")
+    ax.legend(frameon=False)
     return figure
 
 
