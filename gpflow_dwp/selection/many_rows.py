@@ -44,7 +44,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     order = np.random.default_rng(trainer.seed).permutation(len(trainer.X))
     if weights is not None:
         order = order[weights[order] > 0.0]
-    some, rows = order[: policy.EXACT_ROWS], order[-policy.ROWS_FOR_CHOICE :]
+    some, rows = order[: policy.EXACT_ROWS], order[-policy.EXACT_ROWS :]
     few = Search(
         dataclasses.replace(
             trainer,
@@ -60,7 +60,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     of_all = dataclasses.replace(trainer, choice=given)
     many = _Many(of_all, few.trials, few=few, some=some, rows=rows)
     if 1 not in choice.depths:
-        return few.selection(many.deep(trainer), *of_few.reasons)
+        return few.selection(many.deep(), *of_few.reasons)
     single = many.single()
     is_heteroskedastic = isinstance(of_few.model.likelihood, HeteroskedasticGaussian)
     if of_few.best.depth == 1 and not is_heteroskedastic:
@@ -70,7 +70,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
         other = many.heteroskedastic(trainer)
         names = "Heteroskedastic noise", "another single layer"
     else:
-        other = many.deep(trainer)
+        other = many.deep()
         names = f"Depth {other.trial.depth}", "a single layer"
     found = compare(*names, other.row_scores, single.row_scores, num_rows=len(rows))
     return few.selection(other if found.is_kept else single, found)
@@ -161,17 +161,17 @@ class _Many(Trials):
             num_data=found.trial.num_data,
         )
 
-    def deep(self, trainer: Trainer) -> Found:
+    def deep(self) -> Found:
         """The deep model of some rows, conditioned on all, or one that is trained on all.
 
         The better one: where there is noise, some rows are not all that can be learned from.
-
-        :param trainer: For minibatches, where there are enough rows for these.
         """
-        found = self.few.best
+        found, trainer = self.few.best, self.trainer
         best = self.conditioned(found, policy.NEIGHBOURS, self.rows)
-        if trainer.choice.batch_size is None or is_noise_free(found.start.likelihood):
+        if is_noise_free(found.start.likelihood):
             return best
+        choice = dataclasses.replace(trainer.choice, batch_size=policy.EXACT_ROWS, output=None)
+        trainer = dataclasses.replace(trainer, choice=choice)
         trained = Search(trainer, self.trials).trained(found.start, found.candidate)
         if trained is None:
             return best

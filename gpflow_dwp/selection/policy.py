@@ -16,10 +16,11 @@ Effort = Literal["quick", "default", "thorough"]
 
 # ---- Rows
 EXACT_ROWS = 1_000
-"""Up to so many rows inference is exact; of more, so many choose - periods, kin8nm."""
+"""Up to so many rows inference is exact; of more, so many choose, so many are left out, and so many
+are in a minibatch - periods, kin8nm."""
 ROWS_FOR_CHOICE = 500
-"""So many choose the kernel and likelihood of single layers, and may have draws of the kernel; of
-more rows than those of exact inference so many are left out - kin8nm, power."""
+"""So many choose the kernel and likelihood of single layers, and may have draws of the kernel -
+kin8nm, power."""
 ROWS_FOR_STARTS = 250
 """So many find where single layers start, by random or next to each other - daily, periods."""
 FEW_ROWS = 120
