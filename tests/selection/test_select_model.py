@@ -64,6 +64,20 @@ def test_depth_is_not_tried_for_what_is_next_to_nothing_beside_noise() -> None:
     assert "next to nothing beside noise" in selection.reason
 
 
+def test_depth_of_few_rows_has_to_beat_every_single_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a chosen line that is easily beaten, as it flatters less than other kernels."""
+    asked: list[RowScores] = []
+    monkeypatch.setattr("gpflow_dwp.selection.search.halve", lambda *args: asked.append(args[2]))
+    monkeypatch.setattr("gpflow_dwp.selection.policy.FEWEST_ITERATIONS", 10)
+    rng = np.random.default_rng(3)
+    inputs = rng.standard_normal((30, 4))
+    line = inputs @ [[1.0], [0.5], [0.2], [0.0]] + 0.5 * rng.standard_normal((30, 1))
+    found = select_model((inputs, standardised(line)), **OF_NOISE)
+    best = max(each.loo.log_density for each in found.candidates if each.loo is not None)
+    assert found.best.loo is not None and found.best.loo.log_density < best - 0.01
+    assert asked[0].mean.log_density == best
+
+
 def test_depth_is_chosen_for_a_jump() -> None:
     """Catches a deep candidate that is not trained long enough, or starts where it cannot win."""
     line = np.linspace(-1.0, 1.0, 30)[:, None]
