@@ -103,7 +103,7 @@ def test_report_is_beside_print(tmp_path: Path) -> None:
     """RobustGaSP's mean rank is first, and 4.0 where level ones share the mean, as in the paper."""
     scored = dict.fromkeys(benchmark30._SHOWN, 0.5)
     lines = [
-        {"function": name, "method": method, "num_runs": 1000, "noise": 0.0, **scored}
+        {"function": name, "method": method, "num_runs": 1000, "noise": 0.0, "design": 0, **scored}
         for name in benchmark30.SIXTY
         for method in ("ours", "robust-gasp")
     ]
@@ -115,4 +115,4 @@ def test_report_is_beside_print(tmp_path: Path) -> None:
     report(tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "Mean ranks over 60 functions: rgasp" in text and "| ignition" in text
-    assert (tmp_path / "1000-0.png").exists()
+    assert (tmp_path / "1000-0.png").exists() and (tmp_path / "1000-0-seconds.png").exists()
