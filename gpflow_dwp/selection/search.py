@@ -199,7 +199,8 @@ class Search(Trials):
         """Train deep candidates, and compare the last of them with a single layer."""
         scores = None if single is None else single.scores
         choice, trainer, num_data = self.choice, self.trainer, len(self.trainer.X)
-        if scores is not None and num_data <= policy.FEW_ROWS:  # They flatter: of any single layer.
+        if scores is not None and num_data <= policy.FEW_ROWS:
+            # They flatter the more, the freer a kernel is: depth has to beat all of them.
             known = (each.scores for each in plain if each.scores is not None)
             known = (each for each in known if each.is_sane and len(each.crps) == num_data)
             scores = max(scores, *known, key=lambda each: each.mean.log_density)
