@@ -91,7 +91,8 @@ class Choice:
         numbers for 600, and in deep regressions for 3,000 (2,500 above 500 rows, from 850 to
         2,000 rows less, down to 1,060), or 8,000 if ``effort`` is "thorough".
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
-        1,000 above; of another likelihood, for all up to 500 and for 500 above.
+        1,000 above, in deep models of noisy numbers above 1,000 rows; of another likelihood, for
+        all up to 500 and for 500 above.
     :param num_samples: Number of draws in each of these steps, S.
     :param patience: After how many judgements without a better density a run ends.
     :raises ValueError: If a field is not one of its choices, or not a positive integer.
