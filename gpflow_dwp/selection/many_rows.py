@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
-from gpflow_dwp.exceptions import CholeskyError
+from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
@@ -172,11 +172,12 @@ class _Many(Trials):
             return best
         choice = dataclasses.replace(trainer.choice, batch_size=policy.EXACT_ROWS, output=None)
         trainer = dataclasses.replace(trainer, choice=choice)
-        trained = Search(trainer, self.trials).trained(found.start, found.candidate)
-        if trained is None:
+        try:
+            trained = Search(trainer, self.trials).trained(found.start, found.candidate)
+            other = trained and self.conditioned(trained, policy.NEIGHBOURS, self.rows)
+        except (CholeskyError, NonFiniteBoundError):
             return best
-        other = self.conditioned(trained, policy.NEIGHBOURS, self.rows)
-        return other if is_ahead(other.row_scores, best.row_scores) else best
+        return other if other and is_ahead(other.row_scores, best.row_scores) else best
 
     def heteroskedastic(self, trainer: Trainer) -> Found:
         """A single layer whose noise is a function of the inputs, with learned pseudo-targets.

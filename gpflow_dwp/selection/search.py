@@ -226,7 +226,8 @@ class Search(Trials):
         seen = float(np.mean(~np.isnan(trainer.Y)))
         least = num_data * seen * (plain[0].elbo / plain[0].num_data - policy.NATS_OF_FIT)
         has_fit = deep.trial.elbo >= least
-        found = compare(f"Depth {depth}", "depth 1", deep.row_scores, scores, may_be_kept=has_fit)
+        than = "depth 1" if scores is single.scores else "another single layer"
+        found = compare(f"Depth {depth}", than, deep.row_scores, scores, may_be_kept=has_fit)
         if not found.is_kept:
             return single, found
         for deeper in choice.depths[2:] if choice.candidates is None else ():

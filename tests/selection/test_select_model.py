@@ -12,13 +12,17 @@ from scipy.stats import qmc
 from sklearn.datasets import make_regression
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.selection import Candidate, Choice, policy, select_model
+from gpflow_dwp.selection.candidates import SINGLE
 from gpflow_dwp.selection.depth import _Way
+from gpflow_dwp.selection.many_rows import _Many
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.starts import num_lengthscales
+from gpflow_dwp.selection.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("plain_single_layers")
 
@@ -76,6 +80,22 @@ def test_depth_of_few_rows_has_to_beat_every_single_layer(monkeypatch: pytest.Mo
     best = max(each.loo.log_density for each in found.candidates if each.loo is not None)
     assert found.best.loo is not None and found.best.loo.log_density < best - 0.01
     assert asked[0].mean.log_density == best
+
+
+def test_a_failure_on_all_rows_leaves_the_model_of_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a fit that ends where training on all rows was only to make it better."""
+
+    def fail(*_: object) -> None:
+        raise CholeskyError("singular")
+
+    monkeypatch.setattr("gpflow_dwp.selection.search.Search.trained", fail)
+    trainer = Trainer(X, SIGNAL, None, np.zeros(1), Choice(), 0, False, None)
+    best = SimpleNamespace(
+        start=SimpleNamespace(likelihood=gpflow.likelihoods.Gaussian()), candidate=SINGLE
+    )
+    given = {"trainer": trainer, "trials": [], "rows": None, "few": SimpleNamespace(best=best)}
+    many: Any = SimpleNamespace(**given, conditioned=lambda found, *_: found)
+    assert _Many.deep(many) is best
 
 
 def test_depth_is_chosen_for_a_jump() -> None:
