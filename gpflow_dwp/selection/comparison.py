@@ -25,8 +25,7 @@ class Comparison(NamedTuple):
     :param than: Which the other one is.
     :param new: Mean scores of the first, in the model's units.
     :param old: Mean scores of the other.
-    :param gain: Of mean log density, in nats a row, where each counts for 20 at most, and for none
-        if its scores are rough and speak for the first.
+    :param gain: Of mean log density, in nats a row, where each counts for 20 at most.
     :param error: The standard error of that, of paired rows.
     :param rough: The share of rows whose smoothed scores are rough, as k̂ is above 0.7.
     :param verdict: What is said of it.
@@ -56,7 +55,6 @@ class Comparison(NamedTuple):
         limit = ""
         if abs(self.gain - (a - c)) > _ROUNDING:
             limit = f", where no row counts for more than {policy.MOST_NATS_OF_A_ROW:g}"
-            limit += ", and none for it whose score is rough" if self.rough else ""
         rows = "each row" if self.num_rows is None else f"each of {self.num_rows:,} rows"
         said = (
             f"{self.what} predicts {rows} from all others {self.verdict} than {self.than}: log "

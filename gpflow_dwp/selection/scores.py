@@ -168,13 +168,10 @@ def is_level(scores: RowScores, best: RowScores) -> bool:
 def gains(scores: RowScores, reference: RowScores) -> Array:
     """What one model's log density of each row is above another's, [N], up to 20 nats either way.
 
-    A row that is missed is missed: by how much would else decide alone where tails are heavy. Rows
-    whose smoothed scores are rough do not speak for a model: it has seen them.
+    A row that is missed is missed: by how much would else decide alone where tails are heavy.
     """
-    most = np.full_like(scores.log_density, policy.MOST_NATS_OF_A_ROW)
-    if scores.k_hat is not None:
-        most[scores.k_hat > MOST_K] = 0.0
-    return np.clip(scores.log_density - reference.log_density, -policy.MOST_NATS_OF_A_ROW, most)
+    most = policy.MOST_NATS_OF_A_ROW
+    return np.clip(scores.log_density - reference.log_density, -most, most)
 
 
 def is_ahead(scores: RowScores, best: RowScores, errors: float = 0.0) -> bool:

@@ -53,12 +53,11 @@ def select_model(
 
     Then depth gets a trial, unless a single layer leaves next to nothing, and is kept if it
     predicts each row better from all others, once draws are weighted as if they had not seen it: by
-    log density, if CRPS does not object. Rows of which these weights are rough do not speak for it;
-    of up to 120 rows it has to beat every single layer that was tried. In the end a single layer
-    gets draws of its kernel (:class:`gpflow_dwp.layers.RegressionGPLayer`) of up to 500 rows, and
-    without noise its deviations are scaled
-    (:func:`gpflow_dwp.selection.calibration.scale_deviations`). A deep model without noise, of more
-    than 120 rows, predicts from nearest rows as well
+    log density, if CRPS does not object. Of up to 120 rows it has to beat every single layer that
+    was tried. In the end a single layer gets draws of its kernel
+    (:class:`gpflow_dwp.layers.RegressionGPLayer`) of up to 500 rows, and without noise its
+    deviations are scaled (:func:`gpflow_dwp.selection.calibration.scale_deviations`). A deep model
+    without noise, of more than 120 rows, predicts from nearest rows as well
     (:func:`gpflow_dwp.selection.conditioning.condition`). Numbers that decide are in
     :mod:`gpflow_dwp.selection.policy`.
 
