@@ -186,20 +186,19 @@ def is_ahead(scores: RowScores, best: RowScores, errors: float = 0.0) -> bool:
 def is_better(scores: RowScores, reference: RowScores) -> bool:
     """Whether one of two models predicts better: by log density, if CRPS does not object.
 
-    Differences of rows are paired. The gain has to be more than its standard error, and CRPS has to
-    be less; or higher by no more than its standard error where the gain is sure, by three of its
-    own: of few runs one on the edge may make CRPS higher by a tenth.
+    Differences of rows are paired. Both scores have to be better, and one of them by more than its
+    standard error: next to a jump few rows decide densities. Where the gain is sure, by three of
+    its own, CRPS may be higher by one of its: of few runs one on the edge may make it so.
 
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
     """
-    gain = gains(scores, reference)
-    is_as_near = scores.crps.mean() < reference.crps.mean()
-    if gain.mean() > policy.SURE_ERRORS * standard_error(gain):
-        excess = scores.crps - reference.crps
-        is_as_near = excess.mean() <= standard_error(excess)
-    least = max(policy.LEVEL_NATS, standard_error(gain))
-    return bool(scores.is_sane and is_as_near and gain.mean() > least)
+    gain, nearer = gains(scores, reference), reference.crps - scores.crps
+    error, error_of_crps = standard_error(gain), standard_error(nearer)
+    is_clear = gain.mean() > error or nearer.mean() > error_of_crps
+    is_sure = gain.mean() > policy.SURE_ERRORS * error and nearer.mean() >= -error_of_crps
+    is_gain = scores.is_sane and gain.mean() > policy.LEVEL_NATS
+    return bool(is_gain and (is_sure or (is_clear and nearer.mean() > 0.0)))
 
 
 def standard_error(values: Array) -> float:

@@ -45,16 +45,17 @@ def select_model(
     common one; where inputs have a category's indicators, four or more, one of points that stand
     for levels is among them (:class:`gpflow_dwp.kernels.LevelsMatern52`). A sum of a line,
     functions of single inputs and one of all is kept where its evidence, with a prior of
-    lengthscales, is higher, and leave-one-out scores of more than 120 rows do not object. Where the
-    evidence of noise alone is higher, the kernel is a constant. A warp is kept, and Student's
-    noise, if each row is predicted from all others no worse than with plain Gaussian noise, by CRPS
-    in the unit of the observations. Two to ten outputs each get a kernel and noise of their own, if
-    the evidence is higher by Schwarz's criterion, and scores are better.
+    lengthscales, is higher, and leave-one-out scores do not object; of up to 120 rows, which such
+    scores flatter, where its evidence is not lower by two nats. Where the evidence of noise alone
+    is higher, the kernel is a constant. A warp is kept, and Student's noise, if each row is
+    predicted from all others no worse than with plain Gaussian noise, by CRPS in the unit of the
+    observations. Two to ten outputs each get a kernel and noise of their own, if the evidence is
+    higher by Schwarz's criterion, and scores are better.
 
     Then depth gets a trial, unless a single layer leaves next to nothing, and is kept if it
     predicts each row better from all others, once draws are weighted as if they had not seen it: by
-    log density, if CRPS does not object. Of up to 120 rows it has to beat every single layer that
-    was tried. In the end a single layer gets draws of its kernel
+    log density and CRPS, by one of them clearly. Of up to 120 rows it has to beat every single
+    layer that was tried. In the end a single layer gets draws of its kernel
     (:class:`gpflow_dwp.layers.RegressionGPLayer`) of up to 500 rows, and without noise its
     deviations are scaled (:func:`gpflow_dwp.selection.calibration.scale_deviations`). A deep model
     without noise, of more than 120 rows, predicts from nearest rows as well

@@ -150,10 +150,15 @@ class SingleLayers:
         simplest = sums if sums is line else self._without_idle_parts(sums, few)
         sums = self._sum_of_rows(simplest, began)
         first, scores = joint[0], sums.scores
-        is_ahead = sums.evidence > first.evidence and scores is not None
-        # Of few rows scores flatter what has a lengthscale of each input.
-        if len(self.rows) > policy.FEW_ROWS and first.scores is not None and scores is not None:
-            is_ahead = is_ahead and is_level(scores, first.scores)
+        lead = sums.evidence - first.evidence
+        if scores is None:
+            is_ahead = False
+        elif len(self.rows) <= policy.FEW_ROWS:
+            # Scores flatter what has a lengthscale of each input, and a line is level with it among
+            # the rows and better beyond them: it may be behind by the count of two parameters.
+            is_ahead = lead > -2.0 * policy.NATS_OF_PARAMETER
+        else:
+            is_ahead = lead > 0.0 and (first.scores is None or is_level(scores, first.scores))
         return [sums, *joint] if is_ahead else [*joint, sums]
 
     def with_noise_alone(self, plain: list[Start]) -> list[Start]:

@@ -25,6 +25,10 @@ def test_better_is_by_density_if_crps_does_not_object() -> None:
     unsure = BETTER._replace(log_density=NOISE + 0.1 + RNG.permutation(NOISE))
     assert is_ahead(unsure, BASE) and not is_ahead(unsure, BASE, errors=2.0)
     assert is_better(unsure, BASE) and not is_better(unsure._replace(crps=level), BASE)
+    shifts = RNG.permutation(NOISE - NOISE.mean())
+    within_error = BETTER._replace(log_density=NOISE + 0.1 + 5.0 * shifts)
+    assert is_better(within_error, BASE)
+    assert not is_better(within_error._replace(crps=BASE.crps - 0.005 + 0.1 * shifts), BASE)
 
 
 def test_a_row_that_is_missed_is_missed_once() -> None:
