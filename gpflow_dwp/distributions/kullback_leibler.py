@@ -67,11 +67,14 @@ def wishart_log_normaliser(df: float, size: int) -> float:
 
 
 @tfp.distributions.RegisterKL(FactoredGram, SingularWishart)
-def _gram_to_wishart(q: FactoredGram, p: SingularWishart, name: str | None = None) -> tf.Tensor:
+@tfp.distributions.RegisterKL(FactoredGram, tfp.distributions.WishartTriL)
+@tfp.distributions.RegisterKL(tfp.distributions.WishartTriL, SingularWishart)
+def _gram_to_wishart(q: Any, p: Any, name: str | None = None) -> tf.Tensor:
     """E[log q(G) - log p(G)], where tr(S⁻¹ G) = ‖L⁻¹ A T B‖² and the minors of G cancel.
 
     Above full rank they do so for any ν, as their power in the Jacobian does not depend on it.
     """
+    q, p = _as_ours(q), _as_ours(p)
     _check_shapes(q, p)
     if q.rank != p.rank:
         raise ValueError(
@@ -98,21 +101,9 @@ def _gram_to_wishart(q: FactoredGram, p: SingularWishart, name: str | None = Non
         )
 
 
-@tfp.distributions.RegisterKL(FactoredGram, tfp.distributions.WishartTriL)
-def _gram_to_tfp(
-    q: FactoredGram, p: tfp.distributions.WishartTriL, name: str | None = None
-) -> tf.Tensor:
-    return _gram_to_wishart(q, _as_ours(p), name)
-
-
-@tfp.distributions.RegisterKL(tfp.distributions.WishartTriL, SingularWishart)
-def _tfp_to_wishart(
-    q: tfp.distributions.WishartTriL, p: SingularWishart, name: str | None = None
-) -> tf.Tensor:
-    return _gram_to_wishart(_as_ours(q), p, name)
-
-
-def _as_ours(wishart: tfp.distributions.WishartTriL) -> SingularWishart:
+def _as_ours(wishart: Any) -> FactoredGram:
+    if isinstance(wishart, FactoredGram):
+        return wishart
     df = tf.get_static_value(wishart.df)
     if df is None or np.ndim(df):
         raise NotImplementedError(f"df must be one known number, got {wishart.df}.")
