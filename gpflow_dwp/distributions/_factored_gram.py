@@ -22,7 +22,7 @@ from gpflow_dwp.distributions.generalised_bartlett import (
     GeneralisedBartlett,
 )
 
-__all__ = ["FactoredGram", "gram", "log_volume_over_minor", "positive_definite"]
+__all__ = ["FactoredGram", "bartlett", "gram", "log_volume_over_minor", "positive_definite"]
 
 
 class FactoredGram(MatrixDistribution):
@@ -61,7 +61,9 @@ class FactoredGram(MatrixDistribution):
             self.factor = (
                 GeneralisedBartlett(**{name: tensors[name] for name in BARTLETT_EVENT_NDIMS})
                 if "loc" in tensors
-                else _bartlett(df, self._size, rows.dtype)
+                else bartlett(
+                    tf.constant(0.5 * (df - np.arange(self.rank)), rows.dtype), self._size
+                )
             )
             for name in BARTLETT_EVENT_NDIMS:
                 setattr(self, name, getattr(self.factor, name))
@@ -186,11 +188,14 @@ def gram(factor: tf.Tensor) -> tf.Tensor:
     return 0.5 * (product + tf.linalg.matrix_transpose(product))
 
 
-def _bartlett(df: float, size: int, dtype: tf.DType) -> GeneralisedBartlett:
-    """The factor of W(I, ν): T_jj² ~ Gamma((ν - j + 1)/2, rate ½), T_ij ~ N(0, 1)."""
-    rank = min(math.ceil(df), size)
+def bartlett(concentration: tf.Tensor, size: int) -> GeneralisedBartlett:
+    """The factor, [M, R], with T_jj² ~ Gamma(α_j, rate ½) and T_ij ~ N(0, 1).
+
+    That of W(I, ν) has α_j = (ν - j + 1)/2.
+    """
+    dtype, rank = concentration.dtype, concentration.shape[-1]
     return GeneralisedBartlett(
-        concentration=tf.constant(0.5 * (df - np.arange(rank)), dtype),
+        concentration=concentration,
         rate=tf.constant(np.full(rank, 0.5), dtype),
         loc=tf.constant(np.zeros([size, rank]), dtype),
         scale=tf.constant(np.ones([size, rank]), dtype),

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions._factored_gram import gram, positive_definite
+from gpflow_dwp.distributions._factored_gram import bartlett, gram, positive_definite
 from gpflow_dwp.distributions._matrix_distribution import MatrixDistribution, properties
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
@@ -72,12 +72,7 @@ class InverseWishart(MatrixDistribution):
     @property
     def precision_factor(self) -> GeneralisedBartlett:
         """The distribution of V, [M, M]: G⁻¹ = L⁻ᵀ Vᵀ V L⁻¹."""
-        return GeneralisedBartlett(
-            concentration=self._alpha(),
-            rate=tf.constant(np.full(self._size, 0.5), self.dtype),
-            loc=tf.constant(np.zeros([self._size, self._size]), self.dtype),
-            scale=tf.constant(np.ones([self._size, self._size]), self.dtype),
-        )
+        return bartlett(self._alpha(), self._size)
 
     def _alpha(self) -> tf.Tensor:
         """α_j = (n - M + j)/2, that of V_jj², [..., M]."""
