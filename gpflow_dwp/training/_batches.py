@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +15,13 @@ from gpflow_dwp.random import as_seed, fold_in
 __all__ = ["Batches", "Minibatches", "are_on_gpu", "make_batches"]
 
 
-class Batches(abc.ABC):
-    """Where a run's batches come from: a function of arrays, within what is compiled."""
+class Batches:
+    """The same batch at every step: a function of arrays, within what is compiled.
+
+    :param data: X [N, D] and Y [N, P], and weights [N] if there are any, as tensors.
+    :param any_number: Whether the function is for any number of rows. On a GPU it is not: the host
+        waits for shapes less often.
+    """
 
     arrays: tuple[tf.Tensor, ...] = ()
     """The data."""
@@ -27,17 +31,24 @@ class Batches(abc.ABC):
     """What the function depends on besides these."""
     place: Mapping[str, Any] = {}
     """What holds the place in the data, for a checkpoint."""
+    _any_number = True
+
+    def __init__(self, data: RegressionData, any_number: bool) -> None:
+        self.arrays, self._any_number = tuple(data), any_number
+        self.key = "all rows", self.specs
 
     @property
     def specs(self) -> tuple[tf.TensorSpec, ...]:
-        """What ``arrays`` may be, for whoever compiles the function: of any number of rows."""
+        """What ``arrays`` may be, for whoever compiles the function."""
+        if not self._any_number:
+            return tuple(map(tf.TensorSpec.from_tensor, self.arrays))
         return tuple(tf.TensorSpec([None, *each.shape[1:]], each.dtype) for each in self.arrays)
 
-    @abc.abstractmethod
     def draw(
         self, arrays: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...]
     ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
         """Return the next batch and the state after it."""
+        return arrays, state
 
 
 def make_batches(
@@ -52,7 +63,7 @@ def make_batches(
     if batch_size is None:
         batch_size = usual_batch_size(len(tensors[0]))
     if batch_size is None or batch_size >= len(tensors[0]):
-        return _AllRows(tensors, any_number=not are_on_gpu(model.variables))
+        return Batches(tensors, any_number=not are_on_gpu(model.variables))
     # Steps are not negative, so that none of them has the seed of the minibatches.
     return Minibatches(tensors, batch_size, fold_in(as_seed(seed), -1))
 
@@ -63,34 +74,10 @@ def are_on_gpu(variables: Sequence[tf.Variable]) -> bool:
     return all(device.device_type == "GPU" for device in devices)
 
 
-class _AllRows(Batches):
-    """The same batch at every step.
-
-    :param any_number: Whether the function is for any number of rows. On a GPU it is not: the host
-        waits for shapes less often.
-    """
-
-    def __init__(self, data: RegressionData, any_number: bool) -> None:
-        self.arrays = tuple(data)
-        self._any_number = any_number
-        self.key = "all rows", self.specs
-
-    @property
-    def specs(self) -> tuple[tf.TensorSpec, ...]:
-        if self._any_number:
-            return super().specs
-        return tuple(map(tf.TensorSpec.from_tensor, self.arrays))
-
-    def draw(
-        self, arrays: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...]
-    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
-        return arrays, state
-
-
 class Minibatches(Batches):
     """Draw rows without replacement within each epoch; a batch may go over into the next epoch.
 
-    :param data: X [N, D] and Y [N, P], and weights [N] if there are any, as tensors.
+    :param data: As for :class:`Batches`.
     :param batch_size: Rows of a batch, at most N.
     :param seed: Every epoch's order depends on it and on the epoch alone.
     """
