@@ -7,7 +7,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
 from gpflow.base import MeanAndVariance, TensorType
 from scipy.special import log_softmax
 
@@ -84,11 +83,9 @@ class HeteroskedasticGaussian(NormalMixture):
         noise = tf.exp(2.0 * (log_scale + deviation * nodes))
         return tf.broadcast_to(mean, tf.shape(noise)), variance + noise
 
-    @inherit_check_shapes
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return self._variational_expectations(X, F, tf.zeros_like(F), Y)
 
-    @inherit_check_shapes
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
@@ -96,18 +93,15 @@ class HeteroskedasticGaussian(NormalMixture):
         squared = (tf.square(Y - mean) + variance) * tf.exp(2.0 * (spread - log_scale))
         return -tf.reduce_sum(0.5 * (_LOG_2PI + squared) + log_scale, axis=-1)
 
-    @inherit_check_shapes
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
         mean, variance, log_scale, spread = self._moments(Fmu, Fvar)
         return mean, variance + tf.exp(2.0 * (log_scale + spread))
 
-    @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return F[..., : self.num_outputs]
 
-    @inherit_check_shapes
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import check_shapes
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.quadrature.gauss_hermite import gh_points_and_weights
@@ -85,36 +85,30 @@ class WarpedGaussian(Gaussian):
         """
         return super()._predict_mean_and_var(X, Fmu, Fvar)
 
-    @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         density = super()._scalar_log_prob(X, F, self.warp.forward(Y))
         return density + self.warp.log_derivative(Y)
 
-    @inherit_check_shapes
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
         expectation = super()._variational_expectations(X, Fmu, Fvar, self.warp.forward(Y))
         return expectation + tf.reduce_sum(self.warp.log_derivative(Y), axis=-1)
 
-    @inherit_check_shapes
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
         density = super()._predict_log_density(X, Fmu, Fvar, self.warp.forward(Y))
         return density + tf.reduce_sum(self.warp.log_derivative(Y), axis=-1)
 
-    @inherit_check_shapes
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
         return unwarped_moments(self.warp, *self.warped_mean_and_variance(X, Fmu, Fvar))
 
-    @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return self._predict_mean_and_var(X, F, tf.zeros_like(F))[0]
 
-    @inherit_check_shapes
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
 

@@ -7,7 +7,6 @@ import copy
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Gaussian
 from gpflow.utilities import positive
@@ -109,17 +108,14 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
         variances = Fvar + noise / precisions
         return tf.broadcast_to(Fmu, tf.shape(variances)), variances
 
-    @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return self._bound(X, F, Y, tf.zeros_like(F))
 
-    @inherit_check_shapes
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
         return tf.reduce_sum(self._bound(X, Fmu, Y, Fvar), axis=-1)
 
-    @inherit_check_shapes
     @tf.autograph.experimental.do_not_convert
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
