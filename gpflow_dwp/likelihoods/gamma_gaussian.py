@@ -129,25 +129,17 @@ class GammaGaussian(NormalMixture, ScalarLikelihood):
     def _log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         return self._student_t(tf.reduce_sum(tf.square(Y - F), axis=-1), Y.shape[-1])
 
-    def _conditional_mean(self, X: Any, F: tf.Tensor) -> tf.Tensor:
-        return tf.identity(F)
-
-    def _conditional_variance(self, X: Any, F: tf.Tensor) -> tf.Tensor:
-        return tf.fill(tf.shape(F), self.precision.mean_inverse)
-
     def _predict_mean_and_var(
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.identity(Fmu), Fvar + self.precision.mean_inverse
 
     def log_component_weights(self) -> tf.Tensor:
-        """Return logarithms of the weights of the nodes of τ, [K], in float64."""
         return gamma_nodes(2.0 * self.precision.concentration)[1]
 
     def warped_components(
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return mean and variance of y given each node of τ, [K, ..., P] each."""
         nodes = tf.cast(gamma_nodes(2.0 * self.precision.concentration)[0], Fvar.dtype)
         noise = 1.0 / (tf.cast(self.precision.mean, Fvar.dtype) * nodes)
         variances = Fvar + tf.reshape(noise, [-1] + [1] * len(Fvar.shape))

@@ -64,18 +64,11 @@ class HeteroskedasticGaussian(NormalMixture):
         )
 
     def log_component_weights(self) -> tf.Tensor:
-        """Return logarithms of the weights of the nodes of h, [K], in float64."""
         return tf.constant(_LOG_WEIGHTS, tf.float64)
 
     def warped_components(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        """Return mean and variance of y, which is normal given each node of h, [K, ..., P] each.
-
-        :param X: Not used.
-        :param Fmu: Mean of f and h, [..., 2P].
-        :param Fvar: Variance of f and h, [..., 2P].
-        """
         mean, variance, log_scale, spread = self._moments(Fmu, Fvar)
         # The root of zero has no derivative.
         deviation = tf.sqrt(tf.maximum(spread, np.finfo(spread.dtype.as_numpy_dtype).tiny))
@@ -98,12 +91,6 @@ class HeteroskedasticGaussian(NormalMixture):
     ) -> MeanAndVariance:
         mean, variance, log_scale, spread = self._moments(Fmu, Fvar)
         return mean, variance + tf.exp(2.0 * (log_scale + spread))
-
-    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        return F[..., : self.num_outputs]
-
-    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
 
     def log_scales(self, Fmu: TensorType, Fvar: TensorType) -> MeanAndVariance:
         """Return mean and variance of log σ(x), which is normal, [..., P] each.

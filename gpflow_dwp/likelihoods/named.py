@@ -103,6 +103,4 @@ def likelihood_of_labels(num_classes: int) -> Likelihood:
 
     :param num_classes: Number of classes, C, at least 2; the softmax has as many latent functions.
     """
-    if num_classes == 2:
-        return Bernoulli()
-    return Softmax(num_classes)
+    return Bernoulli() if num_classes == 2 else Softmax(num_classes)

@@ -53,6 +53,12 @@ class NormalMixture(Likelihood, abc.ABC):
         weights = tf.exp(self.log_component_weights()).numpy()
         return np.repeat(weights, num_components // len(weights)) * len(weights) / num_components
 
+    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        return self._predict_mean_and_var(X, F, tf.zeros_like(F))[0]
+
+    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
+
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:

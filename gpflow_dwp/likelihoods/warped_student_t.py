@@ -86,23 +86,17 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
         return cls(warp, variance if len(variance) > 1 else variance[0])
 
     def log_component_weights(self) -> tf.Tensor:
-        """Return logarithms of the weights of the nodes of λ, [K], in float64."""
         return gamma_nodes(self.df)[1]
 
     def warped_mean_and_variance(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        """Return mean and variance of g(y), [..., P] each.
-
-        Parameters as for :meth:`WarpedGaussian.warped_mean_and_variance`.
-        """
         df = tf.cast(self.df, Fmu.dtype)
         return tf.identity(Fmu), Fvar + self._scale_squared(X, Fmu) * df / (df - 2.0)
 
     def warped_components(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return mean and variance of g(y) given each node of λ, [K, ..., P] each."""
         precisions, noise = gamma_nodes(self.df)[0], self._scale_squared(X, Fmu)
         precisions = tf.reshape(tf.cast(precisions, noise.dtype), [-1] + [1] * len(noise.shape))
         variances = Fvar + noise / precisions
