@@ -159,15 +159,15 @@ class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
         return OnlineEMState(count, vector, factors, tf.ones_like(vector), *moments)
 
     def _step(self, state: OnlineEMState, weight: tf.Tensor, deviation: tf.Tensor) -> OnlineEMState:
-        latent = _latent_posterior(state.factors, state.variances, deviation)
-        cross = _outer(deviation, latent.mean) - state.cross_moment
-        cross_moment = state.cross_moment + weight * cross
-        outer = _outer(latent.mean, latent.mean) - state.latent_moment
-        latent_moment = state.latent_moment + weight * outer
-        square = tf.square(deviation) - state.square_moment
-        square_moment = state.square_moment + weight * square
+        latent, covariance = _latent_posterior(state.factors, state.variances, deviation)
 
-        factors = tf.matmul(cross_moment, _inverse(latent.covariance + latent_moment))
+        def averaged(moment: tf.Tensor, own: tf.Tensor) -> tf.Tensor:
+            return moment + weight * (own - moment)
+
+        cross_moment = averaged(state.cross_moment, _outer(deviation, latent))
+        latent_moment = averaged(state.latent_moment, _outer(latent, latent))
+        square_moment = averaged(state.square_moment, tf.square(deviation))
+        factors = tf.matmul(cross_moment, _inverse(covariance + latent_moment))
         # Equation (4.35), where F H is the average of d mᵀ because F = A H⁻¹.
         explained = tf.reduce_sum(factors * cross_moment, axis=-1)
         variances = tf.maximum(square_moment - explained, self.minimum_variance)
@@ -209,10 +209,10 @@ class OnlineGradientAscent(OnlineFactorAnalysis[OnlineGradientAscentState]):
         """Equations (4.24) to (4.26): with r = d - F m the gradients read ψ⁻¹ (r mᵀ - F Σ) and
         (ψ⁻¹ (r² + diag(F Σ Fᵀ)) - 1) / 2."""
         variances = tf.exp(state.log_variances)
-        latent = _latent_posterior(state.factors, variances, deviation)
-        residual = deviation - tf.linalg.matvec(state.factors, latent.mean)
-        spread = tf.matmul(state.factors, latent.covariance)
-        of_factors = (_outer(residual, latent.mean) - spread) / variances[..., None]
+        latent, covariance = _latent_posterior(state.factors, variances, deviation)
+        residual = deviation - tf.linalg.matvec(state.factors, latent)
+        spread = tf.matmul(state.factors, covariance)
+        of_factors = (_outer(residual, latent) - spread) / variances[..., None]
         explained = tf.reduce_sum(spread * state.factors, axis=-1)
         of_log_variances = 0.5 * ((residual**2 + explained) / variances - 1.0)
         warm = tf.cast(state.num_observations > self.warm_up, weight.dtype)
@@ -252,18 +252,15 @@ def _compiled(algorithm: OnlineFactorAnalysis[StateT]) -> Callable[[StateT, tf.T
     return observe
 
 
-class _Latent(NamedTuple):
-    mean: tf.Tensor
-    covariance: tf.Tensor
-
-
-def _latent_posterior(factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Tensor) -> _Latent:
+def _latent_posterior(
+    factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean [K] and covariance [K, K] of h given a vector (equation 4.23)."""
     weighted = factors / variances[..., None]
     identity = tf.eye(factors.shape[-1], dtype=factors.dtype)
     covariance = _inverse(identity + tf.matmul(weighted, factors, transpose_a=True))
     projected = tf.linalg.matvec(weighted, deviation, transpose_a=True)
-    return _Latent(tf.linalg.matvec(covariance, projected), covariance)
+    return tf.linalg.matvec(covariance, projected), covariance
 
 
 def _as_observations(
