@@ -245,7 +245,6 @@ class IteratePosterior(MixturePredictions):
     def at_draws(
         self, num_draws: int, *, seed: int | tf.Tensor | None = 0
     ) -> Generator[BayesianModel, None, None]:
-        """Give the model one draw after another; see :meth:`MixturePredictions.at_draws`."""
         check_integers(num_draws=num_draws)
         draws = self.distribution().sample(num_draws, seed=seed)
         own = parameter_vector(self.model)

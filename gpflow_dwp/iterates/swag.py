@@ -41,7 +41,6 @@ class IterateAverage(IteratePosterior):
         self._mean = self._zeros()
 
     def distribution(self) -> FactorModel:
-        """Return the mean, without spread."""
         self._check_collected(1)
         mean = tf.convert_to_tensor(self._mean)
         return FactorModel(mean, tf.zeros_like(mean[:, None]), tf.zeros_like(mean))
@@ -141,6 +140,7 @@ class FactorAnalysisPosterior(IteratePosterior):
             start = self.algorithm.init(self._dimension, seed=seed)
         self._online = type(start)(*(tf.Variable(part, trainable=False) for part in start))
         self._update = tf.function(self.algorithm.update, autograph=False)
+        self._num_kept = 2 * self.algorithm.rank
         self._first, self._scale = self._zeros(self._num_kept), self._zeros()
 
     def distribution(self) -> FactorModel:
@@ -153,26 +153,19 @@ class FactorAnalysisPosterior(IteratePosterior):
         scale = self._scale
         return FactorModel(mean * scale, factors * scale[:, None], variances * scale**2)
 
-    @property
-    def _num_kept(self) -> int:
-        return 2 * self.algorithm.rank
-
     def _observe(self, vector: Array) -> None:
-        count, kept = self.num_collected, self._num_kept
-        if count > kept:
-            self._update_by(vector)
-            return
-        self._first[count - 1].assign(vector)
-        if count == kept:
+        count, vectors = self.num_collected, vector[None]
+        if count <= self._num_kept:
+            self._first[count - 1].assign(vector)
+            if count < self._num_kept:
+                return
+            vectors = self._first.numpy()
             least = _LEAST_SCALE * np.maximum(1.0, np.abs(vector))
-            self._scale.assign(np.maximum(self._first.numpy().std(axis=0), least))
-            for first in self._first.numpy():
-                self._update_by(first)
-
-    def _update_by(self, vector: Array) -> None:
-        updated = self._update(self._online, vector / self._scale)
-        for part, value in zip(self._online, updated, strict=True):
-            part.assign(value)
+            self._scale.assign(np.maximum(vectors.std(axis=0), least))
+        for each in vectors:
+            updated = self._update(self._online, each / self._scale)
+            for part, value in zip(self._online, updated, strict=True):
+                part.assign(value)
 
 
 class MultiSWAG(MixturePredictions):
