@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import hashlib
 import io
@@ -31,6 +32,7 @@ _WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
 _NAME = "state"
 
 
+@dataclasses.dataclass
 class TrainingCheckpoint:
     """Saves and restores a run: parameters, optimiser, step, place in the data, callbacks, history.
 
@@ -44,26 +46,21 @@ class TrainingCheckpoint:
         on from what was saved.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        parts: Mapping[str, Any],
-        settings: Mapping[str, Any],
-        *,
-        seconds_between_saves: float,
-        is_writer: bool,
-    ) -> None:
-        self._directory = directory
-        self._past = _Past(settings)
-        self._checkpoint = tf.train.Checkpoint(**parts, past=self._past)
-        self._seconds_between_saves = seconds_between_saves
-        self._is_writer = is_writer
+    directory: Path
+    parts: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    seconds_between_saves: float
+    is_writer: bool
+
+    def __post_init__(self) -> None:
+        self._past = _Past(self.settings)
+        self._checkpoint = tf.train.Checkpoint(**self.parts, past=self._past)
         self._last_save = time.monotonic()
         self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(directory), max_to_keep=2, checkpoint_name=_NAME
+            self._checkpoint, str(self.directory), max_to_keep=2, checkpoint_name=_NAME
         )
-        if is_writer:
-            for left in directory.glob(f"{_NAME}-*_temp"):  # by a save that was killed
+        if self.is_writer:
+            for left in self.directory.glob(f"{_NAME}-*_temp"):  # by a save that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if not self._manager.checkpoints:
                 self._manager.save(checkpoint_number=0)  # what cannot be saved is known now
@@ -71,7 +68,7 @@ class TrainingCheckpoint:
     @property
     def is_due(self) -> bool:
         """Whether the last save, or the start, is long enough ago."""
-        return self._is_writer and time.monotonic() - self._last_save >= self._seconds_between_saves
+        return self.is_writer and time.monotonic() - self._last_save >= self.seconds_between_saves
 
     def restore(self) -> tuple[BoundTerms, float] | None:
         """Go back to the last saved state that is intact, if any was saved.
@@ -93,7 +90,7 @@ class TrainingCheckpoint:
             return (self._past.terms, self._past.seconds) if len(self._past.terms.data) else None
         if saves:
             raise ValueError(
-                f"checkpoint_directory {self._directory} holds no state that is intact. Remove it, "
+                f"checkpoint_directory {self.directory} holds no state that is intact. Remove it, "
                 "or name another, to begin anew."
             )
         return None
@@ -106,7 +103,7 @@ class TrainingCheckpoint:
         :raises OSError: If it cannot be written, such as to a full disk; what was saved before is
             as it was.
         """
-        if not self._is_writer:
+        if not self.is_writer:
             return
         self._past.terms, self._past.seconds = terms, seconds
         try:
@@ -118,7 +115,7 @@ class TrainingCheckpoint:
                 code,
                 f"{os.strerror(code)}: the state of training could not be saved; the model has "
                 "what was learned, and what was saved before is as it was",
-                str(self._directory),
+                str(self.directory),
             ) from error
         self._last_save = time.monotonic()
 
@@ -127,7 +124,7 @@ class TrainingCheckpoint:
         for name in {**saved, **own}:
             if saved.get(name) != own.get(name):
                 raise ValueError(
-                    f"checkpoint_directory {self._directory} holds a run with "
+                    f"checkpoint_directory {self.directory} holds a run with "
                     f"{name}={saved.get(name)!r}, got {own.get(name)!r}."
                 )
 
@@ -158,11 +155,7 @@ def opened_checkpoint(
                 folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(held(folder))
             checkpoint = TrainingCheckpoint(
-                folder,
-                parts,
-                settings,
-                seconds_between_saves=seconds_between_saves,
-                is_writer=is_writer,
+                folder, parts, settings, seconds_between_saves, is_writer
             )
         except BlockingIOError:
             raise
