@@ -11,7 +11,6 @@ from gpflow.keras import tf_keras
 from gpflow.optimizers import NaturalGradient
 
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.validation import check_integers
 
 __all__ = [
     "PROTOCOLS",
@@ -156,7 +155,7 @@ class NaturalGradientAdam(tf.Module):
         :raises ValueError: If a mean or root is not among them, or nothing is left to Adam.
         """
         given = {id(variable) for variable in variables}
-        natural = self._natural_ids()
+        natural = self._moved_naturally().keys()
         if not natural <= given:
             raise ValueError("variational must hold trainable parameters of the model only.")
         self._adam.build([variable for variable in variables if id(variable) not in natural])
@@ -167,31 +166,26 @@ class NaturalGradientAdam(tf.Module):
         :param pairs: A gradient, of all replicas if there are several, and its variable, for all
             variables of :meth:`build`.
         """
-        natural = self._natural_ids()
+        natural = self._moved_naturally()
         gradients = {id(variable): gradient for gradient, variable in pairs}
         gamma = self._gamma(self._adam.iterations)
 
         def linearised() -> tf.Tensor:
             """A loss with the gradients that are there already, times the step size."""
-            return tf.add_n(
-                [
-                    tf.cast(gamma, parameter.dtype)
-                    * tf.reduce_sum(
-                        gradients[id(parameter.unconstrained_variable)]
-                        * parameter.unconstrained_variable
-                    )
-                    for pair in self._pairs
-                    for parameter in pair
-                ]
+            each = (
+                tf.cast(gamma, variable.dtype) * tf.reduce_sum(gradients[key] * variable)
+                for key, variable in natural.items()
             )
+            return tf.add_n(list(each))
 
         if self._pairs:
             self._natural.minimize(linearised, self._pairs)
         rest = [pair for pair in pairs if id(pair[1]) not in natural]
         self._adam.apply_gradients(rest, skip_gradients_aggregation=True)
 
-    def _natural_ids(self) -> set[int]:
-        return {id(parameter.unconstrained_variable) for pair in self._pairs for parameter in pair}
+    def _moved_naturally(self) -> dict[int, tf.Variable]:
+        variables = (each.unconstrained_variable for pair in self._pairs for each in pair)
+        return {id(variable): variable for variable in variables}
 
 
 def cosine_learning_rate(
@@ -200,15 +194,11 @@ def cosine_learning_rate(
     """Return a learning rate that falls along a cosine to a hundredth.
 
     :param initial: Where the cosine begins.
-    :param warmup_steps: After how many of the steps it begins; until then the rate grows in a
-        straight line, from ``initial / warmup_steps``.
-    :raises ValueError: If ``warmup_steps`` is not an integer from 0 to ``num_steps - 1``.
+    :param warmup_steps: After how many of the steps, of which some must be left, it begins; until
+        then the rate grows in a straight line, from ``initial / warmup_steps``.
     """
-    check_integers(at_least=0, warmup_steps=warmup_steps)
     if not warmup_steps:
         return tf_keras.optimizers.schedules.CosineDecay(initial, num_steps, alpha=0.01)
-    if warmup_steps >= num_steps:
-        raise ValueError(f"warmup_steps must be below num_steps={num_steps}, got {warmup_steps}.")
     return tf_keras.optimizers.schedules.CosineDecay(
         initial / warmup_steps,
         num_steps - warmup_steps,
