@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.kernels import Kernel, Linear
 from gpflow.optimizers import Scipy
@@ -222,32 +221,22 @@ class _Sum(Covariances):
     """Of the parts of a sum, one after the other; those of single inputs last and together."""
 
     def __init__(self, parts: Parts, pairs: Sequence[tuple[Array, Array]]) -> None:
-        is_single = [is_of_one_input(part) and part.kind in SHAPES for part in parts]
+        is_single = np.array([is_of_one_input(each) and each.kind in SHAPES for each in parts])
         self._order = np.argsort(is_single, kind="stable")
-        singles = [part for part, single in zip(parts, is_single, strict=True) if single]
-        self._parts: list[Covariances] = [
-            _of_part(part, pairs)
-            for part, single in zip(parts, is_single, strict=True)
-            if not single
-        ]
+        singles = [parts[i] for i in np.flatnonzero(is_single)]
+        self._parts = [_of_part(parts[i], pairs) for i in np.flatnonzero(~is_single)]
         if singles:
             self._parts.append(SingleInputs(singles, pairs))
-        self._ends = np.cumsum([len(part.start()) for part in self._parts])[:-1]
+        sizes = [len(part.lengthscales) for part in self._parts]
+        self._ends = np.cumsum(sizes)[:-1]
+        self.lengthscales = np.concatenate([part.lengthscales for part in self._parts])
+        of_single = np.repeat([isinstance(part, SingleInputs) for part in self._parts], sizes)
         # Of standardised inputs. A function of one bends within about a deviation; among many there
         # may be some that have no say.
-        found = [part.lengthscales for part in self._parts]
-        of_one = [
-            np.full(len(mask), isinstance(part, SingleInputs))
-            for part, mask in zip(self._parts, found, strict=True)
-        ]
-        self.lengthscales, of_single = np.concatenate(found), np.concatenate(of_one)
         self._centre = np.log(np.where(of_single, 2.0, math.sqrt(pairs[0][0].shape[-1])))
         self._deviation = np.where(of_single, 1.0, 2.0)
-        self._scanned = self.lengthscales & of_single if singles else self.lengthscales
-
-    @property
-    def scanned(self) -> npt.NDArray[np.bool_]:
-        return self._scanned
+        if singles:
+            self.scanned = self.lengthscales & of_single
 
     def start(self) -> Array:
         return np.concatenate([part.start() for part in self._parts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -65,7 +66,7 @@ class Covariances(abc.ABC):
 
     lengthscales: npt.NDArray[np.bool_]
 
-    @property
+    @functools.cached_property
     def scanned(self) -> npt.NDArray[np.bool_]:
         """Which lengthscales initial values are tried of: of a sum those of single inputs, [K]."""
         return self.lengthscales
