@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import gpflow
@@ -19,14 +21,7 @@ from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
 from gpflow_dwp.validation import check_integers
 
-__all__ = [
-    "RandomConstants",
-    "RandomFunctions",
-    "RandomLines",
-    "RandomWaves",
-    "SumOfFunctions",
-    "sample_random_functions",
-]
+__all__ = ["RandomFunctions", "SumOfFunctions", "WeightedFeatures", "sample_random_functions"]
 
 # Degrees of freedom of the t distribution that is each kernel's spectral density (Rasmussen and
 # Williams, 2006, equation 4.15); None for a Gaussian.
@@ -44,61 +39,22 @@ _DEGREES: dict[type[Kernel], int | None] = {
 _LEAST_FEATURES = 50
 
 
-class RandomWaves(NamedTuple):
-    """S times Q functions, each a sum of F waves.
+class WeightedFeatures(NamedTuple):
+    """S times Q functions: sums of features of a point, with random weights.
 
-    Like those below, from points, [S, N, D], or [1, N, D] where all are wanted at the same, to
-    values, [S, N, Q].
-
-    :param kernel: Scales the inputs.
-    :param frequencies: Of the waves, in units of inverse lengthscales, [S, F, D].
-    :param phases: Phases of the waves, [S, F].
-    :param weights: Amplitudes, [S, F, Q].
+    :param kernel: Of which they are drawn.
+    :param features: From points, [S, N, D], or [1, N, D], to features, [S, N, F] or [1, N, F].
+    :param weights: [S, F, Q].
     """
 
     kernel: Kernel
-    frequencies: tf.Tensor
-    phases: tf.Tensor
+    features: Callable[[tf.Tensor], tf.Tensor]
     weights: tf.Tensor
 
     @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
-        """Evaluate the functions."""
-        scaled = self.kernel.scale(self.kernel.slice(X, None)[0])
-        angles = tf.matmul(scaled, self.frequencies, transpose_b=True) + self.phases[:, None, :]
-        return tf.matmul(tf.cos(angles), self.weights)
-
-
-class RandomLines(NamedTuple):
-    """S times Q linear functions.
-
-    :param kernel: Chooses columns.
-    :param slopes: [S, D, Q].
-    """
-
-    kernel: Linear | KernelDraws
-    slopes: tf.Tensor
-
-    @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
-    def __call__(self, X: tf.Tensor) -> tf.Tensor:
-        """Evaluate the functions."""
-        return tf.matmul(self.kernel.slice(X, None)[0], self.slopes)
-
-
-class RandomConstants(NamedTuple):
-    """S times Q functions that are constant.
-
-    :param kernel: Of which they are drawn.
-    :param values: [S, 1, Q].
-    """
-
-    kernel: Constant
-    values: tf.Tensor
-
-    @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
-    def __call__(self, X: tf.Tensor) -> tf.Tensor:
-        """Evaluate the functions."""
-        return tf.repeat(self.values, tf.shape(X)[1], axis=1)
+        """Evaluate the functions, at the same points where X is [1, N, D]."""
+        return tf.matmul(self.features(X), self.weights)
 
 
 class SumOfFunctions(NamedTuple):
@@ -116,7 +72,21 @@ class SumOfFunctions(NamedTuple):
         return tf.add_n([part(X) for part in self.parts])
 
 
-RandomFunctions = RandomWaves | RandomLines | RandomConstants | SumOfFunctions
+RandomFunctions = WeightedFeatures | SumOfFunctions
+
+
+def _waves(kernel: Kernel, frequencies: tf.Tensor, phases: tf.Tensor, X: tf.Tensor) -> tf.Tensor:
+    """Of frequencies, [S, F, D], in units of inverse lengthscales, and phases, [S, F]."""
+    scaled = kernel.scale(kernel.slice(X, None)[0])
+    return tf.cos(tf.matmul(scaled, frequencies, transpose_b=True) + phases[:, None, :])
+
+
+def _columns(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
+    return kernel.slice(X, None)[0]
+
+
+def _ones(X: tf.Tensor) -> tf.Tensor:
+    return tf.ones_like(X[..., :1])
 
 
 def sample_random_functions(
@@ -177,13 +147,14 @@ def sample_random_functions(
     dtype = kernel.variance.dtype
     if kind is Constant:
         values = normal([num_samples, 1, num_functions], as_seed(seed), dtype)
-        return RandomConstants(kernel, tf.sqrt(kernel.variance) * values)
+        return WeightedFeatures(kernel, _ones, tf.sqrt(kernel.variance) * values)
     inputs = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0]
     active = inputs.shape[1]
     if kind is Linear:
         slopes = normal([num_samples, active, num_functions], as_seed(seed), dtype)
         scale = tf.sqrt(kernel.variance)
-        return RandomLines(kernel, (scale if is_drawn else scale[..., None]) * slopes)
+        slopes *= scale if is_drawn else scale[..., None]
+        return WeightedFeatures(kernel, functools.partial(_columns, kernel), slopes)
     degrees, active = _DEGREES[kind], kernel.scale(inputs).shape[-1]
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
@@ -194,9 +165,6 @@ def sample_random_functions(
         squares = tf.reshape(squares, [*shape[:2], num_scales, degrees])
         frequencies /= tf.sqrt(tf.reduce_mean(squares, axis=-1))
     weights = normal([num_samples, num_features, num_functions], weight_seed, dtype)
-    return RandomWaves(
-        kernel,
-        frequencies,
-        2.0 * np.pi * uniform([num_samples, num_features], phase_seed, dtype),
-        tf.sqrt(2.0 * kernel.variance / num_features) * weights,
-    )
+    weights *= tf.sqrt(2.0 * kernel.variance / num_features)
+    phases = 2.0 * np.pi * uniform([num_samples, num_features], phase_seed, dtype)
+    return WeightedFeatures(kernel, functools.partial(_waves, kernel, frequencies, phases), weights)
