@@ -46,7 +46,7 @@ class SinhArcsinh(gpflow.Module):
     :param lower: Below this the function is its tangent: by default so far out that it never is.
     :param upper: Above this the function is its tangent.
     :raises ValueError: If ``num_outputs`` is not a positive integer, or another argument is not a
-        finite number or P of them, positive where it says so.
+        finite number or P of them, positive where it says so, or ``lower`` is above ``upper``.
     """
 
     def __init__(
@@ -71,13 +71,11 @@ class SinhArcsinh(gpflow.Module):
             "tailweight", tailweight, num_outputs, deviation=1.0, is_positive=True
         )
         self.shift = by_column("shift", shift, num_outputs)
-        self.lower, self.upper = (
-            gpflow.Parameter(
-                np.broadcast_to(np.asarray(end, gpflow.default_float()), (num_outputs,)).copy(),
-                trainable=False,
-            )
-            for end in (lower, upper)
-        )
+        self.lower = by_column("lower", lower, num_outputs)
+        self.upper = by_column("upper", upper, num_outputs)
+        if not np.all(self.lower <= self.upper):
+            raise ValueError(f"lower must not be above upper, got {lower!r} and {upper!r}.")
+        gpflow.set_trainable([self.lower, self.upper], False)
 
     def forward(self, Y: tf.Tensor) -> tf.Tensor:
         """Return g(y), [..., P]."""

@@ -78,6 +78,9 @@ def test_what_the_data_say_nothing_about_has_a_prior() -> None:
         ({"shift": np.nan}, "shift must be a finite number, or 2 of them, got"),
         ({"scale": -1.0}, "scale must be a positive number, or 2 of them, got"),
         ({"tailweight": [0.0, 1.0]}, "tailweight must be a positive number, or 2 of them, got"),
+        ({"lower": np.nan}, "lower must be a finite number, or 2 of them, got"),
+        ({"upper": [1.0, 2.0, 3.0]}, "upper must be a finite number, or 2 of them, got"),
+        ({"lower": [0.0, 2.0], "upper": 1.0}, "lower must not be above upper, got"),
     ],
 )
 def test_what_is_refused(arguments: dict[str, Any], message: str) -> None:
