@@ -49,11 +49,7 @@ def conditional_moments(
     def differentiable(
         matrix: tf.Tensor, tril: tf.Tensor, cross: tf.Tensor, features: tf.Tensor
     ) -> tuple[Tensors, Gradient]:
-        shared = tril.shape[0] == 1
-        # One K for all draws: draws become columns of one product.
-        folded = _draws_to_columns(features) if shared else features
-        num_draws = sizes(features)[0]
-        weights = tf.linalg.cholesky_solve(tril, folded)
+        weights = tf.linalg.cholesky_solve(tril, features)
         # Long rows make for faster products than long columns, by a factor of two.
         mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
         whitened = tf.linalg.triangular_solve(tril, cross)
@@ -64,15 +60,12 @@ def conditional_moments(
             tril, weights, whitened = kept
             mean_bar = tf.cast(mean_bar, gradient_dtype)
             explained_bar = tf.cast(explained_bar, gradient_dtype)
-            folded_bar = _draws_to_columns(mean_bar) if shared else mean_bar
             solution = tf.linalg.triangular_solve(tril, whitened, adjoint=True)
             through_variance = solution * (2.0 * explained_bar[:, None, :])
-            features_bar = tf.matmul(solution, folded_bar)
+            features_bar = tf.matmul(solution, mean_bar)
             matrix_bar = tf.matmul(features_bar, weights, transpose_b=True)
             matrix_bar += 0.5 * tf.matmul(through_variance, solution, transpose_b=True)
-            cross_bar = tf.matmul(weights, folded_bar, transpose_b=True) + through_variance
-            if shared:
-                features_bar = _columns_to_draws(features_bar, num_draws)
+            cross_bar = tf.matmul(weights, mean_bar, transpose_b=True) + through_variance
             return (
                 -tf.cast(matrix_bar, matrix.dtype),
                 None,
@@ -80,9 +73,12 @@ def conditional_moments(
                 tf.cast(sum_to(features_bar, features), features.dtype),
             )
 
-        return (_columns_to_draws(mean, num_draws) if shared else mean, explained), gradient
+        return (mean, explained), gradient
 
-    return differentiable(*factorised, cross, features)
+    if factorised.tril.shape[0] != 1:
+        return differentiable(*factorised, cross, features)
+    mean, explained = differentiable(*factorised, cross, _draws_to_columns(features))
+    return _columns_to_draws(mean, sizes(features)[0]), explained
 
 
 @check_shapes(
@@ -184,7 +180,7 @@ def _solve(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:
-    """[S, M, P] to [1, M, S P]."""
+    """[S, M, P] to [1, M, S P]: with one K for all draws they are columns of one product."""
     S, M, P = sizes(draws)
     return tf.reshape(tf.transpose(draws, [1, 0, 2]), [1, M, S * P])
 
