@@ -101,7 +101,9 @@ class InverseWishart(MatrixDistribution):
             tf.cast(each, tf.float64) for each in (self.df, self._tril(), self._alpha(), value)
         )
         root = tf.linalg.cholesky(G)
-        half_log_det_Psi, half_log_det_G = map(_log_det, (L, root))
+        half_log_det_Psi, half_log_det_G = (
+            tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1) for tril in (L, root)
+        )
         trace = tf.reduce_sum(tf.square(tf.linalg.triangular_solve(root, L)), axis=[-2, -1])
         log_gamma = 0.25 * M * (M - 1) * math.log(math.pi) + tf.reduce_sum(
             tf.math.lgamma(alpha), axis=-1
@@ -137,7 +139,3 @@ class InverseWishart(MatrixDistribution):
 
     def _tril(self) -> tf.Tensor:
         return tf.linalg.band_part(tf.convert_to_tensor(self.scale_tril), -1, 0)
-
-
-def _log_det(tril: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)
