@@ -67,7 +67,12 @@ class Devices:
             )
         # Where each row has random numbers of its own, replicas must have others.
         self._own_draws = strategy.num_replicas_in_sync > 1 and model.draws_per_row
-        self._check_model(model, strategy)
+        strangers = names_of(model, _strangers(strategy, model.variables))
+        if strangers:
+            raise ValueError(
+                "model must be built within the scope of the strategy, which was not so for "
+                f"{', '.join(strangers[:3])}{', ...' * (len(strangers) > 3)}."
+            )
         if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
             self._join_workers(strategy)
 
@@ -150,15 +155,6 @@ class Devices:
             raise ValueError(
                 "optimizer must be made within the scope of the strategy, which "
                 f"{type(optimizer).__name__} was not."
-            )
-
-    def _check_model(self, model: VariationalModel, strategy: tf.distribute.Strategy) -> None:
-        """Refuse a model with variables of which replicas have no copy."""
-        strangers = names_of(model, _strangers(strategy, model.variables))
-        if strangers:
-            raise ValueError(
-                "model must be built within the scope of the strategy, which was not so for "
-                f"{', '.join(strangers[:3])}{', ...' * (len(strangers) > 3)}."
             )
 
 
