@@ -118,15 +118,12 @@ class SumDraws(KernelDraws):
         self.kernels, self.variance = kernels, kernels[0].variance
 
     def take(self, draws: tf.Tensor) -> SumDraws:
-        """Some of the draws, or some several times."""
         return SumDraws([kernel.take(draws) for kernel in self.kernels])
 
     def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
-        """Covariances under each draw, [S, N, N] or [S, N, M]."""
         return tf.add_n([kernel(X, X2) for kernel in self.kernels])
 
     def K_diag(self, X: tf.Tensor) -> tf.Tensor:
-        """Variances under each draw, [S, N]."""
         return tf.add_n([kernel(X, full_cov=False) for kernel in self.kernels])
 
 
@@ -153,8 +150,7 @@ def num_values(kernel: Kernel) -> int:
     if len(parts) > 1 or isinstance(kernel, SeparateIndependent):
         sizes = [num_values(part) for part in parts]
         return sum(sizes) if all(sizes) else 0
-    if not isinstance(kernel, IsotropicStationary | SeparableMatern52 | Linear):
-        return 0
-    if kernel.variance.shape.rank:
+    is_known = isinstance(kernel, IsotropicStationary | SeparableMatern52 | Linear)
+    if not is_known or kernel.variance.shape.rank:
         return 0
     return 1 + (0 if isinstance(kernel, Linear) else int(kernel.lengthscales.shape.num_elements()))
