@@ -17,10 +17,7 @@ from gpflow_dwp.bijectors import (
     TriangularCongruence,
 )
 from gpflow_dwp.distributions._matrix_distribution import MatrixDistribution
-from gpflow_dwp.distributions.generalised_bartlett import (
-    BARTLETT_EVENT_NDIMS,
-    GeneralisedBartlett,
-)
+from gpflow_dwp.distributions.generalised_bartlett import BARTLETT_EVENT_NDIMS, GeneralisedBartlett
 
 __all__ = ["FactoredGram", "bartlett", "gram", "log_volume_over_minor", "positive_definite"]
 

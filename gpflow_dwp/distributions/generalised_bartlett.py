@@ -14,10 +14,7 @@ from gpflow_dwp.distributions._matrix_distribution import MatrixDistribution, pr
 from gpflow_dwp.distributions.gamma import sample_log_gamma
 from gpflow_dwp.random import normal, split_seed
 
-__all__ = [
-    "BARTLETT_EVENT_NDIMS",
-    "GeneralisedBartlett",
-]
+__all__ = ["BARTLETT_EVENT_NDIMS", "GeneralisedBartlett"]
 
 BARTLETT_EVENT_NDIMS = {"concentration": 1, "rate": 1, "loc": 2, "scale": 2}
 """The number of dimensions that are not of the batch, of each parameter of the factor."""

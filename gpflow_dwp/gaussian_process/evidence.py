@@ -104,10 +104,7 @@ class Evidence:
 
     def start(self) -> Array:
         """The vector of the present values of kernel, likelihood and precisions."""
-        parts = [
-            self._covariances.start(),
-            np.log([float(np.max(self._noise.numpy()))]),
-        ]
+        parts = [self._covariances.start(), np.log([float(np.max(self._noise.numpy()))])]
         if self._warp is not None:
             w = self._warp
             rows = (w.location, _log(w.scale), w.skewness, _log(w.tailweight), w.shift)

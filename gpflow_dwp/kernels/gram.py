@@ -36,10 +36,7 @@ __all__ = [
 _FORMULA = ("__call__", "K", "scaled_squared_euclid_dist")
 
 
-@check_shapes(
-    "gram: [batch..., M, M]",
-    "return: [batch..., M, M]",
-)
+@check_shapes("gram: [batch..., M, M]", "return: [batch..., M, M]")
 def gram_K(kernel: Kernel, gram: TensorType, *, features: tf.Tensor | None = None) -> tf.Tensor:
     """Covariance of points with themselves: ``kernel.K(F)`` where ``gram`` is F Fᵀ.
 
@@ -96,10 +93,7 @@ def gram_K_cross(
     return _spread(gram_kernel(kernel, entries), cross, rows, columns)
 
 
-@check_shapes(
-    "diag: [batch..., N]",
-    "return: [batch..., N]",
-)
+@check_shapes("diag: [batch..., N]", "return: [batch..., N]")
 def gram_K_diag(kernel: Kernel, diag: TensorType) -> tf.Tensor:
     """Variances of points: ``kernel.K_diag(F)`` where ``diag`` is the diagonal of F Fᵀ.
 

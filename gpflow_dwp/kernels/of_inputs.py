@@ -30,9 +30,7 @@ _SHARES = 0.3, 0.1, 0.6
 
 
 def additive_kernel(
-    base: type[IsotropicStationary],
-    lengthscales: TensorType,
-    columns: Iterable[int] | None = None,
+    base: type[IsotropicStationary], lengthscales: TensorType, columns: Iterable[int] | None = None
 ) -> Sum:
     r"""Make the kernel of a line, functions of single inputs, and one of all of them.
 
@@ -51,9 +49,7 @@ def additive_kernel(
 
 
 def additive_values(
-    base: type[IsotropicStationary],
-    lengthscales: TensorType,
-    columns: Iterable[int] | None = None,
+    base: type[IsotropicStationary], lengthscales: TensorType, columns: Iterable[int] | None = None
 ) -> Parts:
     """The values of that kernel: joint, linear, and of each single input."""
     scales = np.asarray(lengthscales, dtype=float)

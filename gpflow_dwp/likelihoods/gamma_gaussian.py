@@ -12,11 +12,7 @@ from gpflow.likelihoods import ScalarLikelihood
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.likelihoods.normal_mixture import (
-    NormalMixture,
-    gamma_nodes,
-    student_log_density,
-)
+from gpflow_dwp.likelihoods.normal_mixture import NormalMixture, gamma_nodes, student_log_density
 from gpflow_dwp.likelihoods.observed import Observed, draw_gamma
 from gpflow_dwp.random import normal, split_seed
 from gpflow_dwp.validation import check_not_negative, check_positive

@@ -13,11 +13,7 @@ from gpflow.utilities import positive
 from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.likelihoods.normal_mixture import (
-    NormalMixture,
-    gamma_nodes,
-    student_log_density,
-)
+from gpflow_dwp.likelihoods.normal_mixture import NormalMixture, gamma_nodes, student_log_density
 from gpflow_dwp.likelihoods.observed import draw_student
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import (

@@ -1,10 +1,6 @@
 """Linear algebra of covariances, each function with a gradient of its own."""
 
-from gpflow_dwp.linalg.conditionals import (
-    conditional_mean,
-    conditional_moments,
-    explained_moments,
-)
+from gpflow_dwp.linalg.conditionals import conditional_mean, conditional_moments, explained_moments
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
     as_jitter,
