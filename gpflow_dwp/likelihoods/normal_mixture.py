@@ -109,8 +109,9 @@ def student_log_density(
     :param squares: Their squared distances from the centre, summed.
     :param num_columns: How many numbers, P.
     """
-    half, rate = 0.5 * df, df * scale_squared
+    half, rate = 0.5 * tf.cast(df, tf.float64), df * scale_squared
     shape = half + 0.5 * num_columns
-    constant = tf.math.lgamma(shape) - tf.math.lgamma(half)
+    # In float32 the difference of those of many degrees of freedom would be lost.
+    constant = tf.cast(tf.math.lgamma(shape) - tf.math.lgamma(half), df.dtype)
     constant -= 0.5 * num_columns * tf.math.log(math.pi * rate)
-    return constant - shape * tf.math.log1p(squares / rate)
+    return constant - tf.cast(shape, df.dtype) * tf.math.log1p(squares / rate)
