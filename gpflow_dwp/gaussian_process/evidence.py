@@ -107,7 +107,7 @@ class Evidence:
         parts = [self._covariances.start(), np.log([float(np.max(self._noise.numpy()))])]
         if self._warp is not None:
             w = self._warp
-            rows = (w.location, _log(w.scale), w.skewness, _log(w.tailweight), w.shift)
+            rows = (w.location, np.log(w.scale), w.skewness, np.log(w.tailweight), w.shift)
             parts.append(np.stack([np.asarray(row) for row in rows]).reshape(-1))
         if isinstance(self.likelihood, WarpedStudentT):
             parts += [np.log([float(self.likelihood.df.numpy()) - 2.0]), np.log(self._lambda)]
@@ -351,7 +351,3 @@ def _precision_factor(precisions: Array, df: float) -> tuple[Array, Array, Array
     by_df = by_df + 0.5 * (logs - precisions)
     factor = shape * logs - half * precisions + constant
     return factor, shape - half * precisions, by_df * (df - 2.0)
-
-
-def _log(parameter: gpflow.Parameter) -> npt.NDArray[np.float64]:
-    return np.log(parameter.numpy())

@@ -97,14 +97,12 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         return None if self._best is None else self.values[self._best]
 
     def begin(self, step: int, model: VariationalModel) -> bool:
-        """Forget earlier runs, unless this one goes on; end it if it had ended."""
         if step == 0:
             self.steps, self.values, self._best, self._kept = [], [], None, []
         self._evaluate = self._make_evaluation(model)
         return self._is_impatient()
 
     def __call__(self, progress: TrainingProgress) -> bool:
-        """Judge the present parameters, and keep them if they are the best so far."""
         if progress.step < self._start_step:
             return False
         value = float(self._evaluate())
@@ -116,7 +114,6 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         return self._is_impatient()
 
     def finish(self, model: VariationalModel) -> None:
-        """Give the model the best parameters, if any were judged."""
         for variable, value in zip(model.trainable_variables, self._kept, strict=bool(self._kept)):
             variable.assign(value)
 
