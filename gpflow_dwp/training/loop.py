@@ -277,18 +277,14 @@ class CompiledLoop:
             differentiate = tf.function(differentiate, jit_compile=True, autograph=False)
         num_steps = tf.shape(inputs.kl_weight)[0]
         dtype = state.values.dtype
-        data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
-        log_ratios = tf.TensorArray(
-            dtype, size=0, dynamic_size=True, element_shape=[self.model.num_log_ratios]
-        )
+        arrays_of_terms = [
+            tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
+            for shape in ([], [self.model.num_log_ratios])
+        ]
 
         def body(
-            index: tf.Tensor,
-            state: _State,
-            gradient: tf.Tensor,
-            data: tf.TensorArray,
-            log_ratios: tf.TensorArray,
-        ) -> tuple[tf.Tensor, _State, tf.Tensor, tf.TensorArray, tf.TensorArray]:
+            index: tf.Tensor, state: _State, gradient: tf.Tensor, terms: list[tf.TensorArray]
+        ) -> tuple[tf.Tensor, _State, tf.Tensor, list[tf.TensorArray]]:
             batch, place = self.batches.draw(arrays, state.batches)
             own = inputs._replace(
                 kl_weight=inputs.kl_weight[index],
@@ -309,17 +305,16 @@ class CompiledLoop:
                 index + was_taken + (1 - was_taken) * num_steps,
                 state,
                 outcome.gradient,
-                data.write(index, outcome.terms.data),
-                log_ratios.write(index, outcome.terms.log_ratios),
+                [each.write(index, term) for each, term in zip(terms, outcome.terms, strict=True)],
             )
 
-        _, state, gradient, data, log_ratios = tf.while_loop(
+        _, state, gradient, terms = tf.while_loop(
             lambda index, *_: index < num_steps,
             body,
-            (tf.constant(0), state, tf.zeros_like(state.values), data, log_ratios),
+            (tf.constant(0), state, tf.zeros_like(state.values), arrays_of_terms),
             parallel_iterations=1,
         )
-        return state, BoundTerms(data.stack(), log_ratios.stack()), gradient
+        return state, BoundTerms(*(each.stack() for each in terms)), gradient
 
     def _differentiate(
         self, values: tf.Tensor, fixed: list[tf.Tensor], batch: RegressionData, inputs: _Inputs
