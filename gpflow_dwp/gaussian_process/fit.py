@@ -141,18 +141,11 @@ def fit_gaussian_process(
     # A row of no weight is one of infinite noise.
     counted = weights > 0.0
     steps = np.zeros(np.shape(Y)[1]) if steps is None else steps
-    rows, seen, counts = (np.asarray(part[counted], np.float64) for part in (X, Y, weights))
+    rows, seen, counts, factors = (
+        np.asarray(part[counted], np.float64) for part in (X, Y, weights, precisions)
+    )
     evidence = Evidence(
-        rows,
-        seen,
-        counts,
-        steps,
-        kernel,
-        likelihood,
-        precisions[counted],
-        jitter,
-        inducing_inputs,
-        neighbours,
+        rows, seen, counts, steps, kernel, likelihood, factors, jitter, inducing_inputs, neighbours
     )
     found, trace = _maximise(evidence, max_iterations)
     evidence.assign(found)
