@@ -152,10 +152,9 @@ class GeneralisedBartlett(MatrixDistribution):
         alpha, beta = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
         log_ratio = tf.cast(_log_gamma_half_step(alpha), alpha.dtype)
         mean = tf.exp(log_ratio - 0.5 * tf.math.log(beta))
+        variance = alpha / beta - mean**2
         mu, sigma = self._mu_and_sigma()
-        return self._at_batch_shape(mean, mu), self._at_batch_shape(
-            alpha / beta - mean**2, sigma**2
-        )
+        return self._at_batch_shape(mean, mu), self._at_batch_shape(variance, sigma**2)
 
     def mean_log_diagonal(self) -> tf.Tensor:
         """Return E log T_jj = ½ (ψ(α_j) - log β_j), [..., R]."""

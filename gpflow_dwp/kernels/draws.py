@@ -66,9 +66,8 @@ class KernelDraws(Kernel):
     def take(self, draws: tf.Tensor) -> KernelDraws:
         """Some of the draws, or some several times."""
         taken = copy.copy(self)
-        taken.lengthscales, taken.variance = (
-            tf.gather(values, draws) for values in (self.lengthscales, self.variance)
-        )
+        taken.lengthscales = tf.gather(self.lengthscales, draws)
+        taken.variance = tf.gather(self.variance, draws)
         return taken
 
     def __call__(self, X: tf.Tensor, X2: tf.Tensor | None = None, **kwargs: Any) -> tf.Tensor:

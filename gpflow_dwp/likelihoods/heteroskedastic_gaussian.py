@@ -58,10 +58,8 @@ class HeteroskedasticGaussian(NormalMixture):
         check_integers(num_outputs=num_outputs)
         super().__init__(input_dim=None, latent_dim=2 * num_outputs, observation_dim=num_outputs)
         self.num_outputs = num_outputs
-        self.scale, self.amplitude = (
-            by_column(name, start, num_outputs, is_positive=True)
-            for name, start in (("scale", scale), ("amplitude", amplitude))
-        )
+        self.scale = by_column("scale", scale, num_outputs, is_positive=True)
+        self.amplitude = by_column("amplitude", amplitude, num_outputs, is_positive=True)
 
     def log_component_weights(self) -> tf.Tensor:
         return tf.constant(_LOG_WEIGHTS, tf.float64)
@@ -102,9 +100,7 @@ class HeteroskedasticGaussian(NormalMixture):
 
     def _moments(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
         """Mean and variance of f, and of the logarithm of the noise's scale, [..., P] each."""
-        amplitude, scale = (
-            tf.cast(parameter, Fmu.dtype) for parameter in (self.amplitude, self.scale)
-        )
+        amplitude, scale = tf.cast(self.amplitude, Fmu.dtype), tf.cast(self.scale, Fmu.dtype)
         (mean, h), (variance, of_h) = (tf.split(moment, 2, axis=-1) for moment in (Fmu, Fvar))
         return mean, variance, tf.math.log(scale) + amplitude * h, tf.square(amplitude) * of_h
 
