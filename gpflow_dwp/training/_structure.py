@@ -53,19 +53,18 @@ def holding(
 ) -> Iterator[None]:
     """Let a model be one of arrays: they stand where its variables and the size of its data do."""
     by_id = {id(variable): value for variable, value in zip(variables, values, strict=True)}
-    held: list[tuple[dict[str, Any], str, Any]] = []
+    held = [(model.__dict__, "num_data", model.num_data, num_data)]
     for module in (model, *model.submodules):
-        attributes = module.__dict__
-        for name, value in attributes.items():
-            if not name.startswith("_self_") and _with_values(value, by_id) is not value:
-                held.append((attributes, name, value))
-    held.append((model.__dict__, "num_data", model.num_data))
+        for name, value in module.__dict__.items():
+            changed = value if name.startswith("_self_") else _with_values(value, by_id)
+            if changed is not value:
+                held.append((module.__dict__, name, value, changed))
     try:
-        for attributes, name, value in held:
-            attributes[name] = num_data if name == "num_data" else _with_values(value, by_id)
+        for attributes, name, _, changed in held:
+            attributes[name] = changed
         yield
     finally:
-        for attributes, name, value in held:
+        for attributes, name, value, _ in held:
             attributes[name] = value
 
 

@@ -20,7 +20,7 @@ from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import Adam
 from gpflow_dwp.training._batches import make_batches
-from gpflow_dwp.training._structure import structure_of
+from gpflow_dwp.training._structure import holding, structure_of
 from gpflow_dwp.training.loop import CompiledLoop, forget_steps
 
 DATA = toy_data()
@@ -103,6 +103,15 @@ def test_a_changed_model_has_another_structure(change: Callable[[Any], None]) ->
     change(model)
 
     assert structure_of(model) != before
+
+
+def test_only_the_models_own_number_of_data_is_held() -> None:
+    """Catches another module's variable of that name that is taken for it."""
+    model = regression_model(0)
+    model.likelihood.num_data = own = tf.Variable(5.0)
+    with holding(model, [own], [tf.constant(7.0)], tf.constant(3)):
+        assert model.likelihood.num_data == 7.0 and model.num_data == 3
+    assert model.likelihood.num_data is own and model.num_data == len(DATA[0])
 
 
 def test_parts_of_unknown_classes_are_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
