@@ -299,11 +299,17 @@ def test_only_a_failing_matrix_gets_more_jitter() -> None:
     np.testing.assert_allclose(added, 1e-4 * np.eye(3), atol=1e-12)
 
 
-@pytest.mark.parametrize(("smallest", "jitter"), [(-0.5, 1e-6), (-1e-3, 0.0)])
-def test_a_hopeless_matrix_is_an_error_in_eager_mode(smallest: float, jitter: float) -> None:
+@pytest.mark.parametrize(
+    ("smallest", "jitter", "tried"),
+    [(-0.5, 1e-6, ", even with a jitter of 100000 times 1e-06"), (-1e-3, 0.0, "")],
+)
+def test_a_hopeless_matrix_is_an_error_in_eager_mode(
+    smallest: float, jitter: float, tried: str
+) -> None:
     batch = tf.constant(np.stack([indefinite(0.5), indefinite(smallest)]))
 
-    with pytest.raises(CholeskyError, match="Cholesky decomposition of this layer's K_ii failed"):
+    message = rf"Cholesky decomposition of this layer's K_ii failed{tried}\. Check the data"
+    with pytest.raises(CholeskyError, match=message):
         factorise(batch, tf.constant([jitter, jitter], tf.float64), name="this layer's K_ii")
 
 

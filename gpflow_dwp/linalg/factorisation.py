@@ -129,9 +129,10 @@ def factorise(
         matrix = _add_to_diagonal(matrix, jitter)
     tril = _escalating_cholesky(tf.stop_gradient(matrix), tf.stop_gradient(jitter), max_attempts)
     if tf.executing_eagerly() and not bool(tf.reduce_all(tf.math.is_finite(tril))):
+        largest = float(tf.reduce_max(jitter))
+        tried = f", even with a jitter of {_JITTER_GROWTH**max_attempts:g} times {largest:.3g}"
         raise CholeskyError(
-            f"The Cholesky decomposition of {name} failed, even with a jitter of "
-            f"{_JITTER_GROWTH**max_attempts:g} times {float(tf.reduce_max(jitter)):.3g}. "
+            f"The Cholesky decomposition of {name} failed{tried if largest else ''}. "
             "Check the data and the parameters for NaN, the kernel's lengthscales for extreme "
             "features, or lower the learning rate."
         )
