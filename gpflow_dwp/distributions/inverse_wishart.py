@@ -134,8 +134,7 @@ class InverseWishart(MatrixDistribution):
     def _scale_and_excess(self, minimum: int) -> tuple[tf.Tensor, tf.Tensor]:
         """Ψ, and n less what it must exceed, [..., 1, 1]; NaN where it does not."""
         excess = tf.convert_to_tensor(self.df)[..., None, None] - float(minimum)
-        nan = tf.constant(np.nan, excess.dtype)
-        return gram(self._tril()), tf.where(excess > 0.0, excess, nan)
+        return gram(self._tril()), tf.where(excess > 0.0, excess, np.nan)
 
     def _tril(self) -> tf.Tensor:
         return tf.linalg.band_part(tf.convert_to_tensor(self.scale_tril), -1, 0)

@@ -138,8 +138,7 @@ class MixturePredictions(tf.Module, abc.ABC):
         Further parameters as for :meth:`predict_f`.
         """
         (densities,) = self._at_each("predict_log_density", num_draws, seed, tuple(data), options)
-        count = tf.cast(tf.shape(densities)[0], densities.dtype)
-        return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
+        return tfp.math.reduce_logmeanexp(densities, axis=0)
 
     def _at_each(
         self,

@@ -68,8 +68,7 @@ class GammaPrecision(gpflow.Module):
     def mean_inverse(self) -> tf.Tensor:
         """E[1 / τ] = b / (a - 1), infinite where a ≤ 1."""
         excess = tf.convert_to_tensor(self.concentration) - 1.0
-        infinity = tf.constant(float("inf"), excess.dtype)
-        return tf.where(excess > 0.0, self.rate / excess, infinity)
+        return tf.where(excess > 0.0, self.rate / excess, math.inf)
 
     def kl_divergence(self) -> tf.Tensor:
         """KL(q(τ) || p(τ)) in nats, []."""

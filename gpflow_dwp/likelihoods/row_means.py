@@ -8,6 +8,8 @@ import numpy.typing as npt
 import tensorflow as tf
 from gpflow.likelihoods import Gaussian
 
+from gpflow_dwp.base import Array
+
 __all__ = ["RowMeansGaussian"]
 
 # Of rows with known noise, by the variance of all observations: less is no noise to rely on.
@@ -66,14 +68,12 @@ class RowMeansGaussian(Gaussian):
             variance, pooled, self.num_pooled, self.constant, is_known=self.is_known
         )
 
-    def noise_of(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def noise_of(self, weights: Array) -> Array:
         """Variance of rows with these weights, [N, P], or [N, 1] where outputs share it."""
         return np.asarray(self.variance) / weights[:, None]
 
     @classmethod
-    def of_known(
-        cls, variances: npt.NDArray[np.float64]
-    ) -> tuple[RowMeansGaussian, npt.NDArray[np.float64]]:
+    def of_known(cls, variances: Array) -> tuple[RowMeansGaussian, Array]:
         """Return that of rows with known variances, and their weights, 1 on average, [N].
 
         :param variances: By the variance of all observations, [N]; at least 1e-6 each.
@@ -85,9 +85,7 @@ class RowMeansGaussian(Gaussian):
         return cls(variance, constant=0.5 * float(spare.sum()), is_known=True), weights
 
     @classmethod
-    def of_replicates(
-        cls, X: npt.NDArray[np.float64], Y: npt.NDArray[np.float64]
-    ) -> tuple[RowMeansGaussian, tuple[npt.NDArray[np.float64], ...]] | None:
+    def of_replicates(cls, X: Array, Y: Array) -> tuple[RowMeansGaussian, tuple[Array, ...]] | None:
         """Return that of means over equal inputs, and inputs, means and weights; None without.
 
         :param X: Inputs, [N, D].
