@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -79,20 +80,30 @@ def export_model(
     directory.parent.mkdir(parents=True, exist_ok=True)
     check_can_be_made(directory)
     check_integers(at_least=0, seed=seed)
-    program = tf.Module()
+    functions: dict[str, Callable[..., Outputs]]
+    program, of_draws = tf.Module(), []
     if isinstance(model, MixturePosterior):
-        units = RawUnits(model, input_standardiser, output_standardiser)
-        functions = _functions_of_draws(model, _predictions(units), _specs(model))
+        predictions = _predictions(RawUnits(model, input_standardiser, output_standardiser))
+        functions = {name: functools.partial(each, model) for name, each in predictions.items()}
     else:
         constant = snapshot(model)
-        units = RawUnits(constant, input_standardiser, output_standardiser)
+        predictions = _predictions(RawUnits(constant, input_standardiser, output_standardiser))
         num_samples = model.num_prediction_samples if num_samples is None else num_samples
         check_integers(num_samples=num_samples)
-        functions = _functions(constant, _predictions(units), _specs(model), num_samples, seed)
+        functions = _functions(constant, predictions, num_samples, seed)
+        of_draws = [
+            tf.TensorSpec([], tf.int32, "num_samples"),
+            tf.TensorSpec([], tf.int64, "seed"),
+        ]
         # Of Keras layers in kernels: all others are constants.
         program.weights = [*constant.variables]
+    X = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
+    num_columns = count_columns(model.likelihood, model.num_outputs)
+    Y = tf.TensorSpec([None, num_columns], default_float(), "Y")
     for name, function in functions.items():
-        setattr(program, name, function)
+        specs = [X, Y, *of_draws] if name == "log_density" else [X, *of_draws]
+        functions[name] = tf.function(function, specs, autograph=False)
+        setattr(program, name, functions[name])
 
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # what a killed export left
@@ -107,14 +118,6 @@ def export_model(
         sync(directory.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _specs(model: VariationalModel | MixturePosterior) -> tuple[tf.TensorSpec, tf.TensorSpec]:
-    num_columns = count_columns(model.likelihood, model.num_outputs)
-    return (
-        tf.TensorSpec([None, model.num_inputs], default_float(), "X"),
-        tf.TensorSpec([None, num_columns], default_float(), "Y"),
-    )
 
 
 def _predictions(units: RawUnits) -> dict[str, Callable[..., Outputs]]:
@@ -139,32 +142,9 @@ def _predictions(units: RawUnits) -> dict[str, Callable[..., Outputs]]:
     }
 
 
-def _functions_of_draws(
-    draws: MixturePosterior,
-    predictions: dict[str, Callable[..., Outputs]],
-    specs: tuple[tf.TensorSpec, tf.TensorSpec],
-) -> dict[str, Callable[..., Outputs]]:
-    """The functions by name, of data alone."""
-
-    def function(predict: Callable[..., Outputs]) -> Callable[..., Outputs]:
-        @tf.function(input_signature=specs[:1], autograph=False)
-        def of_inputs(X: tf.Tensor) -> Outputs:
-            return predict(draws, X)
-
-        return of_inputs
-
-    @tf.function(input_signature=specs, autograph=False)
-    def log_density(X: tf.Tensor, Y: tf.Tensor) -> Outputs:
-        return predictions["log_density"](draws, X, Y)
-
-    found = {name: function(each) for name, each in predictions.items() if name != "log_density"}
-    return found | {"log_density": log_density}
-
-
 def _functions(
     model: VariationalModel,
-    predictions: dict[str, Callable[..., Outputs]],
-    specs: tuple[tf.TensorSpec, tf.TensorSpec],
+    predictions: Mapping[str, Callable[..., Outputs]],
     num_samples: int,
     seed: int,
 ) -> dict[str, Callable[..., Outputs]]:
@@ -173,7 +153,6 @@ def _functions(
     They must hold nothing that is tracked.
     """
     default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
-    draw_specs = tf.TensorSpec([], tf.int32, "num_samples"), tf.TensorSpec([], tf.int64, "seed")
 
     def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> MixturePosterior:
         positive = tf.debugging.assert_positive(num_samples, "num_samples must be positive")
@@ -181,16 +160,14 @@ def _functions(
             num_samples = tf.identity(num_samples)  # nothing fails on it before
         return model.posterior(num_samples, seed=as_seed(seed))
 
-    def function(predict: Callable[..., Outputs]) -> Callable[..., Outputs]:
-        @tf.function(input_signature=[specs[0], *draw_specs], autograph=False)
-        def of_inputs(
+    def of_inputs(predict: Callable[..., Outputs]) -> Callable[..., Outputs]:
+        def function(
             X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
         ) -> Outputs:
             return predict(posterior(num_samples, seed), X)
 
-        return of_inputs
+        return function
 
-    @tf.function(input_signature=[*specs, *draw_specs], autograph=False)
     def log_density(
         X: tf.Tensor,
         Y: tf.Tensor,
@@ -199,5 +176,5 @@ def _functions(
     ) -> Outputs:
         return predictions["log_density"](posterior(num_samples, seed), X, Y)
 
-    found = {name: function(each) for name, each in predictions.items() if name != "log_density"}
-    return found | {"log_density": log_density}
+    functions = {name: of_inputs(predict) for name, predict in predictions.items()}
+    return functions | {"log_density": log_density}
