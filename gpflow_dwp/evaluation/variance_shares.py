@@ -11,7 +11,7 @@ from gpflow.kernels import Linear, Sum
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.draws import SumDraws
 from gpflow_dwp.kernels.values import is_of_one_input, parts_of
-from gpflow_dwp.layers.rows_posterior import RowsOfKernels, RowsPosterior
+from gpflow_dwp.layers.rows_posterior import RowsOfKernels
 from gpflow_dwp.models import DeepKernelProcess
 
 __all__ = ["VarianceShares", "variance_shares"]
@@ -71,7 +71,7 @@ def variance_shares(model: DeepKernelProcess, X: Array) -> VarianceShares | None
 
 def _weights_of(told: Any) -> list[Array] | None:
     """Of kernel functions at the inducing points, in means of functions, [S, M, Q] by kernel."""
-    if not isinstance(told, RowsPosterior | RowsOfKernels):
+    if not isinstance(told, RowsOfKernels):
         return [part.weights.numpy() for part in told.parts]
     found = []
     for part in told.parts:

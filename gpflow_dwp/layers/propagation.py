@@ -25,7 +25,7 @@ from gpflow_dwp.kernels.gram import cross_covariance, kernel_in_dtype
 from gpflow_dwp.layers.base import GramDraw, GramLayer, Layer, OutputLayer
 from gpflow_dwp.layers.nearest_neighbours import NearestNeighbourGPLayer
 from gpflow_dwp.layers.rows import NearestRows
-from gpflow_dwp.layers.rows_posterior import RowsOfKernels, RowsPosterior
+from gpflow_dwp.layers.rows_posterior import RowsOfKernels
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.random import TargetNoise, split_seed
 from gpflow_dwp.validation import check_memory
@@ -52,8 +52,7 @@ class InducingPath(NamedTuple):
     :param points: Inducing inputs, Z, [M, D].
     :param hidden: One draw for each hidden layer, bottom first; in float64, like ``output``.
     :param output: The output layer's posterior given the topmost Gram matrix, a
-        :class:`GaussianPosterior`, or given features, a :class:`RowsPosterior`, or one for each
-        kernel.
+        :class:`GaussianPosterior`, or given features, :class:`RowsOfKernels`.
     """
 
     points: tf.Tensor
@@ -283,7 +282,7 @@ def propagate_targets(
         keys = None  # what is drawn jointly is independent even where two targets coincide
     elif keys is None:
         keys = targets
-    if isinstance(path.output, RowsPosterior | RowsOfKernels):
+    if isinstance(path.output, RowsOfKernels):
         features = expected_features(hidden, path.points, path.hidden, targets)
         condition = output.condition_jointly if full_cov else output.condition_rows
         moments = condition(path.output, features)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -18,7 +17,7 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.draws import draws_of, num_values
-from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianPosterior
 from gpflow_dwp.layers.rows import NearestRows
 from gpflow_dwp.linalg import (
     as_jitter,
@@ -35,9 +34,6 @@ from gpflow_dwp.validation import (
     check_positive,
     check_weights,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["RegressionGPLayer", "RowsGPLayer"]
 
@@ -65,7 +61,7 @@ _LEAST_FOR_INVERSE = 1e-9
 _NOISE_VARIANCE = float(np.exp(-4.0))
 
 
-class RowsGPLayer(NearestRows, OutputLayer):
+class RowsGPLayer(NearestRows):
     """An output layer whose posterior is made of data, which it keeps.
 
     :param kernel: GPflow kernel that is applied to what the layer below hands on.
@@ -87,7 +83,6 @@ class RowsGPLayer(NearestRows, OutputLayer):
     """
 
     kept_as: ClassVar[dict[str, str]] = {"targets": "observed"}
-    inputs: Parameter
 
     def __init__(
         self,
@@ -121,19 +116,6 @@ class RowsGPLayer(NearestRows, OutputLayer):
         self.noise_variance = _positive(noise_variance)
         self.num_neighbours, self.jitter = num_neighbours, as_jitter(jitter)
 
-    @property
-    def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The data: ``inputs`` and ``targets``, NaN where they are missing."""
-        return tf.convert_to_tensor(self.inputs), self.observed
-
-    @property
-    def observed(self) -> tf.Tensor:
-        """The targets, [N, Q], NaN where they are missing."""
-        targets = tf.convert_to_tensor(self.targets)
-        if self.missing is None:
-            return targets
-        return tf.where(self.missing > 0.0, tf.constant(np.nan, targets.dtype), targets)
-
     def set_rows(self, X: tf.Tensor, Y: tf.Tensor, weights: tf.Tensor | None = None) -> None:
         """Make the posterior a regression on other data, as many as they are.
 
@@ -164,23 +146,6 @@ class RowsGPLayer(NearestRows, OutputLayer):
             self.weights = None if weights is None else _any_length(weights)
         else:
             self.weights.assign(np.ones(len(inputs)) if weights is None else weights)
-
-    def factors(self, dtype: tf.DType) -> tf.Tensor | None:
-        """What the precision of each row is multiplied by, [N]; None for 1."""
-        given = [tf.cast(e, dtype) for e in (self.weights, self.precisions) if e is not None]
-        return tf.reduce_prod(given, axis=0) if given else None
-
-    @property
-    def of_kernels(self) -> Sequence[Self]:
-        """The layer of each kernel, where functions have kernels of their own; else itself."""
-        if self.missing is None:
-            return [self]
-        layers, of_rows = [], 1.0 if self.weights is None else self.weights
-        for index, kernel in enumerate(self.kernels):
-            layers.append(layer := copy.copy(self))
-            layer.kernel, layer.noise_variance = kernel, self.noise_variance[index]
-            layer.weights, layer.missing = of_rows * (1.0 - self.missing[:, index]), None
-        return layers
 
 
 class RegressionGPLayer(RowsGPLayer):

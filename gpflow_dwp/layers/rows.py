@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import abc
+import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +16,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import sizes
 from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.values import inverse_scales, parts_of
+from gpflow_dwp.layers.base import OutputLayer
 from gpflow_dwp.layers.rows_posterior import InducingRows, RowsOfKernels, RowsPosterior
 from gpflow_dwp.linalg import (
     Factorised,
@@ -25,6 +26,9 @@ from gpflow_dwp.linalg import (
 )
 from gpflow_dwp.neighbours import INFINITE, Index, Trees, nearest_in_graph
 from gpflow_dwp.random import as_seed, normal_at_points
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["NearestRows"]
 
@@ -81,10 +85,10 @@ def _of_each_kernel(method: Callable[..., _Moments]) -> Callable[..., _Moments]:
     """Moments of the functions of all kernels; variances behind an axis of several."""
 
     @functools.wraps(method)
-    def of_all(self: NearestRows, draw: RowsPosterior | RowsOfKernels, *arguments: Any) -> _Moments:
+    def of_all(self: NearestRows, draw: RowsOfKernels, *arguments: Any) -> _Moments:
         pairs = zip(self.of_kernels, draw.parts, strict=True)
         found = [method(layer, part, *arguments) for layer, part in pairs]
-        if isinstance(draw, RowsPosterior):
+        if len(found) == 1:
             return found[0]
         means, variances = zip(*found, strict=True)
         return tf.concat(means, axis=-1), tf.stack(variances, axis=1)
@@ -92,34 +96,53 @@ def _of_each_kernel(method: Callable[..., _Moments]) -> Callable[..., _Moments]:
     return of_all
 
 
-class NearestRows(abc.ABC):
+class NearestRows(OutputLayer):
     """What an output layer that keeps rows predicts from the nearest of them.
 
     :ivar num_neighbours: How many of its nearest rows each point's prediction conditions on, m.
     """
 
-    kernel: Kernel
+    inputs: Parameter
+    targets: Parameter
     noise_variance: Parameter
+    missing: Parameter | None
+    precisions: Parameter | None
     num_neighbours: int
     jitter: float
 
     @property
-    @abc.abstractmethod
     def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The data: inputs, [N, D], and observations, [N, Q]."""
-
-    @abc.abstractmethod
-    def factors(self, dtype: tf.DType) -> tf.Tensor | None:
-        """What the precision of each row is multiplied by, [N]; None for 1."""
+        """The data: ``inputs`` and ``targets``, NaN where they are missing."""
+        return tf.convert_to_tensor(self.inputs), self.observed
 
     @property
-    @abc.abstractmethod
-    def of_kernels(self) -> Sequence[NearestRows]:
+    def observed(self) -> tf.Tensor:
+        """The targets, [N, Q], NaN where they are missing."""
+        targets = tf.convert_to_tensor(self.targets)
+        if self.missing is None:
+            return targets
+        return tf.where(self.missing > 0.0, tf.constant(np.nan, targets.dtype), targets)
+
+    def factors(self, dtype: tf.DType) -> tf.Tensor | None:
+        """What the precision of each row is multiplied by, [N]; None for 1."""
+        given = [tf.cast(e, dtype) for e in (self.weights, self.precisions) if e is not None]
+        return tf.reduce_prod(given, axis=0) if given else None
+
+    @property
+    def of_kernels(self) -> Sequence[Self]:
         """The layer of each kernel, where functions have kernels of their own; else itself."""
+        if self.missing is None:
+            return [self]
+        layers, of_rows = [], 1.0 if self.weights is None else self.weights
+        for index, kernel in enumerate(self.kernels):
+            layers.append(layer := copy.copy(self))
+            layer.kernel, layer.noise_variance = kernel, self.noise_variance[index]
+            layer.weights, layer.missing = of_rows * (1.0 - self.missing[:, index]), None
+        return layers
 
     def infer_rows(
         self, features: tf.Tensor, targets: tf.Tensor, points: tf.Tensor | None = None
-    ) -> RowsPosterior | RowsOfKernels:
+    ) -> RowsOfKernels:
         r"""Return what there is to condition on.
 
         Given inducing points, rows tell of the functions there as if what these leave were of
@@ -138,8 +161,6 @@ class NearestRows(abc.ABC):
         :param points: Features of the inducing points, [S, M, R]; None without any.
         """
         layers = self.of_kernels
-        if len(layers) == 1:
-            return layers[0]._infer_rows(features, targets, points)
         columns = tf.split(targets, len(layers), axis=-1)
         return RowsOfKernels(
             [

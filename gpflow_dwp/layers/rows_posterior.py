@@ -13,7 +13,7 @@ __all__ = ["InducingRows", "RowsOfKernels", "RowsPosterior"]
 
 
 class RowsPosterior(NamedTuple):
-    """What predictions from nearest rows condition on, given draws of the layers below.
+    """What functions of one kernel condition on, given draws of the layers below.
 
     :param features: Of the rows, [S, N, R]; inputs without layers below.
     :param targets: Observations on the scale of f, less the mean function, [N, Q] or [S, N, Q].
@@ -33,16 +33,11 @@ class RowsPosterior(NamedTuple):
     trees: Trees | None
     inducing: InducingRows | None = None
 
-    @property
-    def parts(self) -> list[RowsPosterior]:
-        """Itself, as of the only kernel."""
-        return [self]
-
 
 class RowsOfKernels(NamedTuple):
-    """The same of functions that have kernels of their own.
+    """What all functions condition on.
 
-    :param parts: Of each function, [Q].
+    :param parts: Of each function that has a kernel of its own, [Q]; else one.
     """
 
     parts: list[RowsPosterior]

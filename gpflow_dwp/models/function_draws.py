@@ -15,7 +15,7 @@ from gpflow_dwp.kernels.draws import KernelDraws
 from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions
 from gpflow_dwp.layers.rows import NearestRows
-from gpflow_dwp.layers.rows_posterior import RowsOfKernels, RowsPosterior
+from gpflow_dwp.layers.rows_posterior import RowsOfKernels
 from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
@@ -62,7 +62,7 @@ class _UpdateByNeighbours(NamedTuple):
 
     prior: RandomFunctions
     layer: NearestRows
-    rows: RowsPosterior
+    rows: RowsOfKernels
     num_draws: int
 
     def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
@@ -136,7 +136,7 @@ class FunctionDraws:
                 "model must be a deep Wishart process or a deep Gaussian process, got "
                 f"{type(model).__name__}."
             )
-        by_rows = isinstance(path.output, RowsPosterior | RowsOfKernels)
+        by_rows = isinstance(path.output, RowsOfKernels)
         parts = path.output.parts
         of_parts = [part.targets if by_rows else part.weights for part in parts]
         widths = [path.points.shape[-1], *widths, *(each.shape[-1] for each in of_parts)]

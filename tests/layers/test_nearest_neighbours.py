@@ -59,7 +59,7 @@ def drawn(model: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     posterior = model.posterior(3, seed=4)
     path = posterior.path
     of_new = expected_features(posterior.hidden, path.points, path.hidden, tf.constant(NEW))
-    return posterior, path.output.features.numpy(), of_new.numpy()
+    return posterior, path.output.parts[0].features.numpy(), of_new.numpy()
 
 
 @pytest.mark.parametrize(("depth", "num_neighbours"), [(1, 30), (2, 5)])
@@ -112,7 +112,7 @@ def test_bound_is_the_density_of_each_row_given_those_before_it() -> None:
     Z = model.inducing_variable.Z
     path = sample_inducing_path(model.hidden_layers, layer, Z, 3, seed)
     ranks, total = layer.ranks(X, Y).numpy(), 0.0
-    features = path.output.features.numpy()
+    features = path.output.parts[0].features.numpy()
     for each in features:
         for n in range(30):
             mean, variance = given(layer, each, each[n], np.flatnonzero(ranks < ranks[n]))

@@ -77,7 +77,7 @@ class Reference:
 
 def references(model: Any, noise: np.ndarray) -> tuple[Any, list[Reference]]:
     posterior = model.posterior(3, seed=4)
-    draw = posterior.path.output
+    [draw] = posterior.path.output.parts
     pairs = zip(draw.inducing.points.numpy(), draw.features.numpy(), strict=True)
     return posterior, [Reference(posterior.output, *pair, noise) for pair in pairs]
 
