@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.base import Seed, sizes
+from gpflow_dwp.base import Array, Seed, sizes
 from gpflow_dwp.latent_variable_deep_gp.latent_variable import LatentVariableLayer, append_latents
 from gpflow_dwp.layers import GramLayer, OutputLayer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
@@ -47,7 +45,7 @@ class LatentVariableProcess(VariationalModel):
         self,
         layers: Sequence[LatentVariableLayer | GramLayer | OutputLayer],
         likelihood: Likelihood,
-        inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
+        inducing_variable: InducingPoints | Array | tf.Tensor,
         num_data: int,
         num_samples: int = 2,
         *,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
@@ -14,6 +13,7 @@ from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints, InducingVariables
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import pseudo_target_posterior
@@ -62,7 +62,7 @@ class GlobalInducingGPLayer(OutputLayer):
         kernel: Kernel,
         num_outputs: int,
         *,
-        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor,
+        pseudo_targets: Array | tf.Tensor,
         precision: float = np.exp(-4.0),
         mean_function: MeanFunction | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class GlobalInducingGPLayer(OutputLayer):
 
 
 def pseudo_target_parameters(
-    pseudo_targets: npt.NDArray[np.float64] | tf.Tensor, precision: float
+    pseudo_targets: Array | tf.Tensor, precision: float
 ) -> tuple[Parameter, Parameter]:
     """Make the parameters v, [M, Q], and L, [M, M], of N(v; u, Λ⁻¹) with Λ = L Lᵀ.
 
@@ -136,7 +136,7 @@ def pseudo_target_parameters(
 
 
 def as_inducing_points(
-    inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
+    inducing_variable: InducingPoints | Array | tf.Tensor,
     name: str = "inducing_variable",
 ) -> InducingPoints:
     """Make GPflow's inducing points of a matrix.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
@@ -13,7 +12,7 @@ from gpflow import Parameter, default_float
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Array, Seed
 from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
@@ -63,9 +62,9 @@ class GlobalInducingGramLayer(FeatureLayer):
         width: int,
         num_inducing: int,
         *,
-        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        pseudo_targets: Array | tf.Tensor | None = None,
         precision: float = 1.0,
-        feature_scales: npt.NDArray[np.float64] | None = None,
+        feature_scales: Array | None = None,
         jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.layers.base import Description, GaussianPosterior
 from gpflow_dwp.layers.regression import RowsGPLayer
 from gpflow_dwp.papers import bibtex
@@ -77,13 +77,13 @@ class NearestNeighbourGPLayer(RowsGPLayer):
         self,
         kernel: Kernel,
         num_inducing: int,
-        inputs: npt.NDArray[np.float64] | tf.Tensor,
-        targets: npt.NDArray[np.float64] | tf.Tensor,
+        inputs: Array | tf.Tensor,
+        targets: Array | tf.Tensor,
         *,
         num_neighbours: int = 50,
         noise_variance: float = np.exp(-4.0),
-        weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
-        precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        weights: Array | tf.Tensor | None = None,
+        precisions: Array | tf.Tensor | None = None,
         mean_function: MeanFunction | None = None,
     ) -> None:
         check_integers(num_neighbours=num_neighbours)

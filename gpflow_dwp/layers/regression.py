@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
@@ -88,11 +87,11 @@ class RowsGPLayer(NearestRows):
         self,
         kernel: Kernel,
         num_inducing: int,
-        inputs: npt.NDArray[np.float64] | tf.Tensor,
-        targets: npt.NDArray[np.float64] | tf.Tensor,
-        noise_variance: float | npt.NDArray[np.float64],
-        weights: npt.NDArray[np.float64] | tf.Tensor | None,
-        precisions: npt.NDArray[np.float64] | tf.Tensor | None,
+        inputs: Array | tf.Tensor,
+        targets: Array | tf.Tensor,
+        noise_variance: float | Array,
+        weights: Array | tf.Tensor | None,
+        precisions: Array | tf.Tensor | None,
         mean_function: MeanFunction | None,
         num_neighbours: int,
         jitter: float | None,
@@ -192,16 +191,16 @@ class RegressionGPLayer(RowsGPLayer):
         self,
         kernel: Kernel,
         num_inducing: int,
-        inputs: npt.NDArray[np.float64] | tf.Tensor,
-        targets: npt.NDArray[np.float64] | tf.Tensor,
+        inputs: Array | tf.Tensor,
+        targets: Array | tf.Tensor,
         *,
-        noise_variance: float | npt.NDArray[np.float64] = _NOISE_VARIANCE,
-        weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
-        precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        noise_variance: float | Array = _NOISE_VARIANCE,
+        weights: Array | tf.Tensor | None = None,
+        precisions: Array | tf.Tensor | None = None,
         jitter: float | None = None,
         mean_function: MeanFunction | None = None,
         num_neighbours: int = 0,
-        kernel_draws: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        kernel_draws: Array | tf.Tensor | None = None,
     ) -> None:
         check_integers(at_least=0, num_neighbours=num_neighbours)
         given = noise_variance, weights, precisions, mean_function
@@ -210,7 +209,7 @@ class RegressionGPLayer(RowsGPLayer):
         largest = max(num_inducing, len(self.inputs.numpy()))
         check_memory(num_inducing, largest, num_inducing=num_inducing)
 
-    def set_kernel_draws(self, draws: npt.NDArray[np.float64] | tf.Tensor | None) -> None:
+    def set_kernel_draws(self, draws: Array | tf.Tensor | None) -> None:
         """Average predictions over draws of the kernel's values, or over none.
 
         :param draws: As ``kernel_draws``.
@@ -320,7 +319,7 @@ def _check_rows(
     return rows
 
 
-def _positive(values: npt.NDArray[np.float64] | tf.Tensor | float) -> Parameter:
+def _positive(values: Array | tf.Tensor | float) -> Parameter:
     return Parameter(values, dtype=default_float(), transform=positive(base="exp"))
 
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict, get_args
 
-import numpy as np
-import numpy.typing as npt
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.validation import check_choice, check_integers
 
@@ -28,7 +27,7 @@ __all__ = [
 InducingChoice = Literal["subset", "kmeans"]
 """Where inducing inputs start: on random training rows, or on cluster centres."""
 
-InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
+InducingInputs = InducingChoice | InducingPoints | Array
 """The same, or on given points."""
 
 OutputPosterior = Literal["pseudo_targets", "regression", "nearest_neighbours"]

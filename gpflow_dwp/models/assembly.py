@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
@@ -164,8 +163,8 @@ def suitable_output(
 def _learned_output_layer(
     kernel: Kernel,
     likelihood: Likelihood,
-    Z: npt.NDArray[np.float64],
-    values: npt.NDArray[np.float64],
+    Z: Array,
+    values: Array,
     mean_function: MeanFunction | None,
 ) -> GlobalInducingGPLayer:
     """An output layer whose functions start at these values at the inducing points, [M, Q]."""
@@ -185,7 +184,7 @@ def _learned_output_layer(
 
 
 def _against_regression(
-    Y: npt.NDArray[np.float64],
+    Y: Array,
     likelihood: Likelihood,
     kernel: str | Kernel | Sequence[str | Kernel],
 ) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
@@ -57,7 +56,7 @@ class DeepKernelProcess(VariationalModel):
         self,
         layers: Sequence[GramLayer | OutputLayer],
         likelihood: Likelihood,
-        inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
+        inducing_variable: InducingPoints | Array | tf.Tensor,
         num_data: int,
         num_samples: int = 10,
         *,
