@@ -44,7 +44,7 @@ class _Update(NamedTuple):
     coefficients: tf.Tensor
     scale: tf.Tensor
 
-    def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
+    def __call__(self, values: tf.Tensor) -> tf.Tensor:
         covariance = _cross(self.kernel, self.points, values)
         corrected = tf.matmul(covariance, self.coefficients, transpose_a=True)
         prior = 0.0 if self.prior is None else self.prior(values)
@@ -57,34 +57,24 @@ class _UpdateByNeighbours(NamedTuple):
     :param prior: As above.
     :param layer: The output layer.
     :param rows: Observations less draws of them from the prior.
-    :param num_draws: How many of these there are, S.
+    :param num_columns: S, where draws are columns of these, as rows have one set of inputs; None
+        where draws have features of their own.
     """
 
     prior: RandomFunctions
     layer: NearestRows
     rows: RowsOfKernels
-    num_draws: int
+    num_columns: int | None
 
-    def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
-        if not are_inputs:
+    def __call__(self, values: tf.Tensor) -> tf.Tensor:
+        if self.num_columns is None:
             return self.prior(values) + self.layer.condition_rows(self.rows, values)[0]
-        # There is one set of inputs: draws are columns.
         flat = tf.reshape(values, [1, -1, values.shape[-1]])
         mean = self.layer.condition_rows(self.rows, flat)[0]
-        columns = [*tf.unstack(tf.shape(values)[:2]), self.num_draws, -1]
+        columns = [*tf.unstack(tf.shape(values)[:2]), self.num_columns, -1]
         found = tf.transpose(tf.reshape(mean, columns), [1, 3, 0, 2])
         found = found[:, :, 0] if values.shape[0] == 1 else tf.linalg.diag_part(found)
         return self.prior(values) + tf.transpose(found, [2, 0, 1])
-
-
-class _Several(NamedTuple):
-    """Functions with kernels of their own."""
-
-    functions: list[_Update] | list[_UpdateByNeighbours]
-
-    def __call__(self, values: tf.Tensor, *, are_inputs: bool) -> tf.Tensor:
-        found = [function(values, are_inputs=are_inputs) for function in self.functions]
-        return tf.concat(found, axis=-1)
 
 
 class FunctionDraws:
@@ -155,7 +145,8 @@ class FunctionDraws:
             for index, kernel in enumerate(kernels)
         ]
         of_priors = priors[len(hidden) :]
-        updates: list[_Update | _UpdateByNeighbours | _Several] = []
+        # Of each layer, and of its functions those that have kernels of their own.
+        updates: list[list[_Update | _UpdateByNeighbours]] = []
 
         def corrected(
             own: RandomFunctions, points: tf.Tensor, values: tf.Tensor, tril: tf.Tensor, scale: Any
@@ -173,28 +164,27 @@ class FunctionDraws:
             missing = widths[index + 1] - draw.features.shape[-1]  # columns that are zero there
             features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing]])
             scales = layer.scales(_ACCURATE)
-            updates.append(corrected(priors[index], points, features, draw.below.tril, scales))
+            updates.append([corrected(priors[index], points, features, draw.below.tril, scales)])
             points = features
         self._updates, self.num_samples = updates, num_samples
         self._mean_function, self._mixing = output.mean_function, output.mixing
         of_noise = _seeds(noise_seed, len(parts))
         if by_rows:
             features = self._features(tf.cast(output.inputs, _ACCURATE)[None])
-            near = []
-            for layer, rows, prior, each in zip(
-                output.of_kernels, parts, of_priors, of_noise, strict=True
-            ):
+            updates.append([])
+            each_kernel = zip(output.of_kernels, parts, of_priors, of_noise, strict=True)
+            for layer, rows, prior, each in each_kernel:
                 shape = [num_samples, *rows.targets.shape]
                 noise = tf.sqrt(rows.noise)[:, None] * normal(shape, each, _ACCURATE)
                 residuals = rows.targets - prior(features) - noise
                 at = None if rows.inducing is None else points
+                num_columns = None if hidden else num_samples
                 if not hidden:
                     residuals = tf.reshape(tf.transpose(residuals, [1, 0, 2]), [shape[1], -1])
                 rows = layer.infer_rows(features, residuals, at)
-                near.append(_UpdateByNeighbours(prior, layer, rows, num_samples))
-            updates.append(_Several(near) if len(near) > 1 else near[0])
+                updates[-1].append(_UpdateByNeighbours(prior, layer, rows, num_columns))
             return
-        found = []
+        updates.append([])
         for prior, part, each in zip(of_priors, parts, of_noise, strict=True):
             covariance = _cross(prior.kernel, points, points)
             jitter = relative_jitter(covariance, _JITTER)
@@ -203,8 +193,7 @@ class FunctionDraws:
             root = factorise(remaining, jitter, name="the functions' covariance").tril
             noise = normal([num_samples, *mean.shape[1:]], each, _ACCURATE)
             values = mean + tf.matmul(root, noise)
-            found.append(corrected(prior, points, values, tril, tf.ones([], _ACCURATE)))
-        updates.append(_Several(found) if len(found) > 1 else found[0])
+            updates[-1].append(corrected(prior, points, values, tril, tf.ones([], _ACCURATE)))
 
     @tf.autograph.experimental.do_not_convert
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
@@ -225,8 +214,8 @@ class FunctionDraws:
 
     def _features(self, values: tf.Tensor) -> tf.Tensor:
         """What the functions that there are make of inputs, [S, N, ...]."""
-        for index, update in enumerate(self._updates):
-            values = update(values, are_inputs=index == 0)
+        for updates in self._updates:
+            values = tf.concat([update(values) for update in updates], axis=-1)
         return values
 
 
