@@ -42,9 +42,6 @@ __all__ = [
 
 _ACCURATE = tf.float64
 
-_Carry = Callable[[int, GramDraw, TargetBlocks], TargetBlocks]
-"""Extends the draw of the hidden layer with an index to targets, given their covariance."""
-
 
 class InducingPath(NamedTuple):
     """Joint draws of every layer at the inducing points.
@@ -93,16 +90,16 @@ def sample_inducing_path(
     )
     draws, covariance = _draw_hidden(hidden, output, points, num_samples, seed)
     if by_rows:
-        features = expected_features(hidden, points, draws, output.inputs)
-        targets, at = _targets_of(output, warp), None
+        features, at = expected_features(hidden, points, draws, output.inputs), None
         if not isinstance(output, NearestNeighbourGPLayer):
             at = draws[-1].features if hidden else tf.cast(points, _ACCURATE)[None]
-        return InducingPath(points, tuple(draws), output.infer_rows(features, targets, at))
-    if output.inputs is None:
-        return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
-
-    cross, targets = _expected_blocks(hidden, output, points, draws, warp)
-    return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross.it, targets))
+        posterior = output.infer_rows(features, _targets_of(output, warp), at)
+    elif output.inputs is None:
+        posterior = output.infer_inducing(covariance)
+    else:
+        blocks, _ = _carry_targets((*hidden, output), points, draws, output.inputs)
+        posterior = output.infer_inducing(covariance, blocks.it, _targets_of(output, warp))
+    return InducingPath(points, tuple(draws), posterior)
 
 
 def _draw_hidden(
@@ -158,26 +155,10 @@ def _of_draw(layer: Layer, draw: GramDraw) -> tf.Tensor:
     return _of_kernels(layer, lambda kernel: gram_K(kernel, draw.gram, features=draw.features))
 
 
-def _expected_blocks(
-    hidden: Sequence[GramLayer],
-    output: OutputLayer,
-    points: tf.Tensor,
-    draws: Sequence[GramDraw],
-    warp: Warp | None,
-) -> tuple[TargetBlocks, tf.Tensor | None]:
-    """Covariances with the output layer's own inputs, at their expected features, and what was
-    observed there, on the scale of f and less the mean function."""
-    if output.inputs is None:
-        raise ValueError("output must have inputs of its own, as a regression on data has.")
-    expect = _expecting(hidden)
-    blocks = _carry_targets(hidden, output, points, draws, output.inputs, expect, full_cov=False)
-    return blocks, None if output.rows is None else _targets_of(output, warp)
-
-
-def _targets_of(output: OutputLayer, warp: Warp | None) -> tf.Tensor:
-    """Observations of the layer's rows, on the scale of f and less the mean function."""
+def _targets_of(output: OutputLayer, warp: Warp | None) -> tf.Tensor | None:
+    """Observations of the layer's rows, if it has some, on the scale of f and less the mean."""
     if output.rows is None:
-        raise ValueError("output must have rows, as a regression on data has.")
+        return None
     X, Y = output.rows
     targets = tf.cast(Y, _ACCURATE)
     # What is missing counts for nothing, but would make gradients NaN.
@@ -207,21 +188,18 @@ def expected_features(
     """
     if not hidden:
         return tf.cast(X, _ACCURATE)[None]
-    *lower, top = hidden
-    expect = _expecting(hidden)
-    blocks = _carry_targets(lower, top, points, draws[:-1], X, expect, full_cov=False)
-    features = top.expect(draws[-1], blocks).features
-    if features is None:
+    _, grams = _carry_targets(hidden, points, draws, X)
+    if grams[-1].features is None:
         raise ValueError(
-            f"layers[{len(lower)}] must have features below an output of nearest rows, got a "
-            f"{type(top).__name__}."
+            f"layers[{len(hidden) - 1}] must have features below an output of nearest rows, got a "
+            f"{type(hidden[-1]).__name__}."
         )
-    return features
+    return grams[-1].features
 
 
 def regression_blocks(
     hidden: Sequence[GramLayer],
-    output: OutputLayer,
+    output: NearestRows,
     points: tf.Tensor,
     num_samples: int,
     seed: Seed,
@@ -237,8 +215,8 @@ def regression_blocks(
     """
     points = tf.convert_to_tensor(points)
     draws, covariance = _draw_hidden(hidden, output, points, num_samples, seed)
-    blocks, targets = _expected_blocks(hidden, output, points, draws, warp)
-    return covariance, blocks.it, blocks.diagonal, targets
+    blocks, _ = _carry_targets((*hidden, output), points, draws, output.inputs)
+    return covariance, blocks.it, blocks.diagonal, _targets_of(output, warp)
 
 
 @check_shapes(
@@ -287,8 +265,10 @@ def propagate_targets(
         condition = output.condition_jointly if full_cov else output.condition_rows
         moments = condition(path.output, features)
     else:
-        carry = _at_random(hidden, targets, seed, keys)
-        blocks = _carry_targets(hidden, output, path.points, path.hidden, targets, carry, full_cov)
+        noises = _noises(path.hidden, targets, seed, keys)
+        blocks, _ = _carry_targets(
+            (*hidden, output), path.points, path.hidden, targets, noises, full_cov=full_cov
+        )
         moments = output.condition(path.output, blocks)
     moments = output.mix(*moments) if mixed else moments
     mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
@@ -301,11 +281,7 @@ def propagate_targets(
 
 @check_shapes("targets: [N, D]", "seed: [2]")
 def sample_gram_matrices(
-    hidden: Sequence[GramLayer],
-    output: OutputLayer,
-    path: InducingPath,
-    targets: tf.Tensor,
-    seed: Seed,
+    hidden: Sequence[GramLayer], path: InducingPath, targets: tf.Tensor, seed: Seed
 ) -> list[tf.Tensor]:
     """Draw every hidden layer's Gram matrix of the targets, jointly with those below.
 
@@ -314,59 +290,54 @@ def sample_gram_matrices(
 
     :return: For each hidden layer, bottom first, [S, N, N].
     """
-    grams = []
-    carry = _at_random(hidden, targets, seed)
-
-    def record(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        grams.append(carry(index, draw, blocks))
-        return grams[-1]
-
-    _carry_targets(hidden, output, path.points, path.hidden, targets, record, full_cov=True)
+    if not hidden:
+        return []
+    noises = _noises(path.hidden, targets, seed)
+    _, grams = _carry_targets(hidden, path.points, path.hidden, targets, noises, full_cov=True)
     return [tf.cast(gram.tt, targets.dtype) for gram in grams]
 
 
-def _expecting(hidden: Sequence[GramLayer]) -> _Carry:
-    return lambda index, draw, blocks: hidden[index].expect(draw, blocks)
-
-
-def _at_random(
-    hidden: Sequence[GramLayer], targets: tf.Tensor, seed: Seed, keys: tf.Tensor | None = None
-) -> _Carry:
-    """What extends the draw of each hidden layer to targets at random; see :class:`TargetNoise`."""
-    seeds = split_seed(seed, len(hidden) + 1)
-    num_targets = sizes(targets)[-2]
-
-    def carry(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        num_samples = sizes(draw.gram)[0]
-        noise = TargetNoise(seeds[index], num_samples, num_targets, targets.dtype, keys)
-        return hidden[index].condition(draw, blocks, noise)
-
-    return carry
+def _noises(
+    draws: Sequence[GramDraw], targets: tf.Tensor, seed: Seed, keys: tf.Tensor | None = None
+) -> list[TargetNoise]:
+    """The random numbers of targets in each hidden layer; ``keys`` as for :class:`TargetNoise`."""
+    count, dtype = sizes(targets)[-2], targets.dtype
+    return [
+        TargetNoise(own, sizes(draw.gram)[0], count, dtype, keys)
+        for draw, own in zip(draws, split_seed(seed, len(draws) + 1), strict=False)
+    ]
 
 
 def _carry_targets(
-    hidden: Sequence[GramLayer],
-    output: GramLayer | OutputLayer,
+    layers: Sequence[Any],
     points: tf.Tensor,
     draws: Sequence[GramDraw],
     targets: tf.Tensor,
-    carry: _Carry,
-    full_cov: bool,
-) -> TargetBlocks:
-    """Return the output layer's covariance blocks over targets, given the draws below it."""
-    layers = (*hidden, output)
+    noises: Sequence[TargetNoise] | None = None,
+    *,
+    full_cov: bool = False,
+) -> tuple[TargetBlocks, list[TargetBlocks]]:
+    """Carry targets up to the last layer: its covariance blocks, and Gram matrices' of all draws.
+
+    :param noises: Of each draw; None for what is expected.
+    """
     covariance = _of_kernels(
         layers[0],
         lambda kernel: _covariance_of_targets(
             kernel, tf.cast(points, _ACCURATE), tf.cast(targets, _ACCURATE), full_cov
         ),
     )
-    for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
-        gram = carry(index, draw, covariance)
-        covariance = _of_kernels(
-            above, functools.partial(_covariance_of_gram, draw=draw, gram=gram)
-        )
-    return covariance
+    grams: list[TargetBlocks] = []
+    for index, (layer, draw) in enumerate(zip(layers, draws, strict=False)):
+        if noises is None:
+            gram = layer.expect(draw, covariance)
+        else:
+            gram = layer.condition(draw, covariance, noises[index])
+        grams.append(gram)
+        if index + 1 < len(layers):
+            evaluate = functools.partial(_covariance_of_gram, draw=draw, gram=gram)
+            covariance = _of_kernels(layers[index + 1], evaluate)
+    return covariance, grams
 
 
 def _covariance_of_targets(

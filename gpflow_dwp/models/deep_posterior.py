@@ -116,7 +116,7 @@ class DeepPosterior(MixturePosterior):
         if Xnew is None:
             return [draw.gram for draw in self.path.hidden]
         X = check_inputs(self, Xnew, "Xnew")
-        return sample_gram_matrices(self.hidden, self.output, self.path, X, self._target_seed)
+        return sample_gram_matrices(self.hidden, self.path, X, self._target_seed)
 
     def _propagate(
         self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
