@@ -234,7 +234,8 @@ class NearestRows(OutputLayer):
         if draw.inducing is None or loadings is None:
             return mean, variance
         mean += tf.matmul(loadings, draw.inducing.mean)
-        return mean, variance + _spread(draw.inducing, loadings)
+        of_points = _whitened(draw.inducing.precision.tril, loadings)
+        return mean, variance + tf.reduce_sum(of_points**2, axis=-1)
 
     @_of_each_kernel
     def leave_out(self, draw: RowsPosterior, rows: Index) -> _Moments:
@@ -378,8 +379,3 @@ def _whitened(tril: tf.Tensor, loadings: tf.Tensor) -> tf.Tensor:
     """L⁻¹ g of each point, [S, B, M]."""
     transposed = tf.linalg.matrix_transpose(loadings)
     return tf.linalg.matrix_transpose(tf.linalg.triangular_solve(tril, transposed))
-
-
-def _spread(inducing: InducingRows, loadings: tf.Tensor) -> tf.Tensor:
-    """The variance of gᵀ v, [S, B]."""
-    return tf.reduce_sum(_whitened(inducing.precision.tril, loadings) ** 2, axis=-1)

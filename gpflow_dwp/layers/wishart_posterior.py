@@ -82,22 +82,12 @@ class WishartPosterior(gpflow.Module):
         self.scale = Parameter(
             np.full(shape, np.exp(-3.0)), dtype=dtype, transform=positive(base="exp")
         )
-        self.packed_row_mixing = (
-            None
-            if family == "GW"
-            else Parameter(np.zeros((num_inducing, num_inducing)), dtype=dtype)
-        )
-        self.column_mixing_tril = (
-            Parameter(
-                np.eye(self.rank),
-                dtype=dtype,
-                transform=tfp.bijectors.FillScaleTriL(
-                    diag_bijector=tfp.bijectors.Exp(), diag_shift=None
-                ),
-            )
-            if family == "AB"
-            else None
-        )
+        self.packed_row_mixing = self.column_mixing_tril = None
+        if family != "GW":
+            self.packed_row_mixing = Parameter(np.zeros((num_inducing, num_inducing)), dtype=dtype)
+        if family == "AB":
+            tril = tfp.bijectors.FillScaleTriL(diag_bijector=tfp.bijectors.Exp(), diag_shift=None)
+            self.column_mixing_tril = Parameter(np.eye(self.rank), dtype=dtype, transform=tril)
 
     def bartlett(self, dtype: tf.DType) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
@@ -136,7 +126,9 @@ class WishartPosterior(gpflow.Module):
         :param precision: CᵀC, [S, M, M], or None for the identity.
         """
         log_volume = self._log_volume(tf.math.log(tf.linalg.diag_part(factor)), mixing)
-        squared_norm = _squared_norm(mixing.mix(factor), precision)
+        mixed = mixing.mix(factor)
+        weighted = mixed if precision is None else tf.matmul(precision, mixed)
+        squared_norm = tf.reduce_sum(mixed * weighted, axis=[-2, -1])
         log_prob = _with_constants(
             lambda parameters, factor: GeneralisedBartlett(*parameters).log_prob(factor),
             self._parameters(factor.dtype),
@@ -217,12 +209,6 @@ def _unit_lower_and_upper(packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     lower = packed * np.tril(ones, -1) + np.diag(ones[0])
     upper = packed * np.triu(ones, 1)
     return lower, tf.linalg.set_diag(upper, tf.exp(tf.linalg.diag_part(packed)))
-
-
-def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:
-    """‖C X‖², from CᵀC, [S]."""
-    weighted = columns if precision is None else tf.matmul(precision, columns)
-    return tf.reduce_sum(columns * weighted, axis=[-2, -1])
 
 
 def _with_constants(

@@ -17,7 +17,7 @@ from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52, additive_kerne
 from gpflow_dwp.kernels.values import is_of_one_input
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["KERNELS", "SUMS", "base_name", "kernel_name", "make_kernels", "positive_by_exp"]
+__all__ = ["KERNELS", "SUMS", "kernel_name", "make_kernels", "positive_by_exp"]
 
 _Part = TypeVar("_Part", bound=tf.Module)
 
@@ -61,11 +61,6 @@ def kernel_name(kernel: Kernel) -> str:
     return type(kernel).__name__
 
 
-def base_name(name: str) -> str:
-    """The name of the kernel of distances that hidden layers have."""
-    return name.removeprefix("Separable").removeprefix("Additive").removeprefix("Levels")
-
-
 def make_kernels(
     kernel: str | Kernel | Sequence[str | Kernel], depth: int, num_inputs: int, scale: float = 1.0
 ) -> list[Kernel]:
@@ -97,8 +92,8 @@ def make_kernels(
 
 def _named(name: str, *lengthscales: float) -> Kernel:
     check_choice(KERNELS, kernel=name)
-    if not lengthscales:
-        name = base_name(name)
+    if not lengthscales:  # hidden layers have kernels of distances
+        name = name.removeprefix("Separable").removeprefix("Additive").removeprefix("Levels")
     scales = np.array(lengthscales)
     start = {"weight_variances": scales**-2.0} if name == "ArcCosine" else {"lengthscales": scales}
     return positive_by_exp(KERNELS[name](**(start if lengthscales else {})))
