@@ -177,12 +177,10 @@ class _Builder:
         if "slice" in config:
             return slice(*config["slice"])
         if "array" in config:
-            found = config["array"]
-            array = self._arrays.get(found) if isinstance(found, str) else np.array(found)
+            name = config["array"]
+            array = self._arrays.get(name) if isinstance(name, str) else np.array(name)
             if array is None or array.dtype.kind not in "biuf":
-                raise SavedModelError(
-                    f"{found!r:.80} is no array of numbers, or not in the archive"
-                )
+                raise SavedModelError(f"{name!r:.80} is no array of numbers, or not in the archive")
             self._take(array.size, "an array that is mentioned again and again")
             return array
         name = config.get("name", config.get("class"))

@@ -57,7 +57,8 @@ def expected_log_likelihoods(
         keys = None
     num_targets = sizes(mean)[1]
     method = _seeded(likelihood, "variational_expectations", mean, seed, num_targets, keys)
-    values = _fold_draws(likelihood, method, X, mean, variance, Y)
+    of_observed = functools.partial(_of_observed, likelihood, method)
+    values = _fold_draws(of_observed, X, mean, variance, Y)
     return values if num_copies is None else tf.reshape(values, [sizes(mean)[0], -1, num_copies])
 
 
@@ -79,7 +80,8 @@ def predictive_log_densities(
         then has the same numbers at all points. None for TensorFlow's global generator.
     """
     method = _seeded(likelihood, "predict_log_density", mean, seed)
-    return _fold_draws(likelihood, method, X, mean, variance, Y)
+    of_observed = functools.partial(_of_observed, likelihood, method)
+    return _fold_draws(of_observed, X, mean, variance, Y)
 
 
 @check_shapes(
@@ -99,7 +101,7 @@ def predictive_moments(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of y_n: see :func:`predictive_log_densities`."""
     method = _seeded(likelihood, "predict_mean_and_var", mean, seed)
-    y_mean, y_variance = _fold_draws(likelihood, method, X, mean, variance)
+    y_mean, y_variance = _fold_draws(method, X, mean, variance)
     return y_mean, y_variance
 
 
@@ -119,7 +121,7 @@ def warped_moments(
     first node first. Else K = S. Parameters as for :func:`expected_log_likelihoods`.
     """
     if not isinstance(likelihood, NormalMixture):
-        moments = _fold_draws(likelihood, likelihood.warped_mean_and_variance, X, mean, variance)
+        moments = _fold_draws(likelihood.warped_mean_and_variance, X, mean, variance)
         return moments[0], moments[1]
 
     def rows_first(*moments: tf.Tensor) -> list[tf.Tensor]:
@@ -130,7 +132,7 @@ def warped_moments(
         by_node = tf.transpose(moment, [2, 0, 1, 3])
         return tf.reshape(by_node, tf.concat([[-1], tf.shape(by_node)[2:]], axis=0))
 
-    first, second = map(nodes_first, _fold_draws(likelihood, rows_first, X, mean, variance))
+    first, second = map(nodes_first, _fold_draws(rows_first, X, mean, variance))
     return first, second
 
 
@@ -188,31 +190,19 @@ def _seeded(
 
 
 def _fold_draws(
-    likelihood: Likelihood,
-    method: Callable[..., Any],
-    X: tf.Tensor,
-    mean: tf.Tensor,
-    variance: tf.Tensor,
-    Y: tf.Tensor | None = None,
+    method: Callable[..., Any], X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, *Y: tf.Tensor
 ) -> Any:
     """Call a likelihood's method with the draws folded into the data axis, and unfold the result.
 
-    Some likelihoods refuse a leading axis of draws; none refuses more rows. With Y the method is
-    one of numbers for each row, [N], of those observations that are not NaN.
+    Some likelihoods refuse a leading axis of draws; none refuses more rows.
     """
     shape, width = tf.shape(mean), mean.shape[-1]
     columns = variance if variance.shape.rank == 3 else tf.expand_dims(variance, -1)
-    X, flat_mean = tf.tile(X, [shape[0], 1]), tf.reshape(mean, [-1, width])
-    flat_variance = tf.reshape(tf.broadcast_to(columns, shape), [-1, width])
-    result = (
-        method(X, flat_mean, flat_variance)
-        if Y is None
-        else _of_observed(
-            likelihood, method, X, flat_mean, flat_variance, tf.tile(Y, [shape[0], 1])
-        )
-    )
+    moments = (tf.reshape(each, [-1, width]) for each in (mean, tf.broadcast_to(columns, shape)))
+    X, *tiled = (tf.tile(rows, [shape[0], 1]) for rows in (X, *Y))
     return tf.nest.map_structure(
-        lambda rows: tf.reshape(rows, tf.concat([shape[:2], tf.shape(rows)[1:]], axis=0)), result
+        lambda rows: tf.reshape(rows, tf.concat([shape[:2], tf.shape(rows)[1:]], axis=0)),
+        method(X, *moments, *tiled),
     )
 
 
@@ -224,6 +214,7 @@ def _of_observed(
     variance: tf.Tensor,
     Y: tf.Tensor,
 ) -> tf.Tensor:
+    """A method's number for each row, [N], of those observations that are not NaN."""
     # In place of a missing observation the method gets y = 1 at f = 0, without variance, for which
     # it returns log p(y | f): that is taken off again.
     missing = tf.math.is_nan(tf.cast(Y, mean.dtype))
