@@ -10,7 +10,11 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array, Seed, sizes
-from gpflow_dwp.latent_variable_deep_gp.latent_variable import LatentVariableLayer, append_latents
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
+    LatentVariableLayer,
+    RowEncoder,
+    append_latents,
+)
 from gpflow_dwp.layers import GramLayer, OutputLayer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
@@ -86,6 +90,12 @@ class LatentVariableProcess(VariationalModel):
         """The process whose inputs are X and latent variables, of the same parts."""
         parts = self.layers[1:], self.likelihood, self.inducing_variable
         return DeepKernelProcess(*parts, self.num_data)
+
+    def _any_datum(self) -> Batch:
+        encoder = self.layers[0].encoder
+        if isinstance(encoder, RowEncoder):  # which knows no other rows
+            return Batch(tf.constant(encoder.X[:1]), tf.constant(encoder.Y[:1]))
+        return super()._any_datum()
 
     def _estimate_terms(
         self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None

@@ -105,17 +105,20 @@ class DeepKernelProcess(VariationalModel):
         warp = warp_of(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         X, Y, weights = batch
+        function_seed = fold_in(target_seed, 0)
         if isinstance(output, NearestNeighbourGPLayer):  # functions are integrated out
             features = expected_features(hidden, points, path.hidden, X)
             moments = output.condition_rows(path.output, features, output.ranks(X, Y))
             mean, variance = (tf.cast(moment, X.dtype) for moment in moments)
             if output.mean_function is not None:
                 mean += output.mean_function(X)
-            log_densities = predictive_log_densities(self.likelihood, X, Y, mean, variance)
+            log_densities = predictive_log_densities(
+                self.likelihood, X, Y, mean, variance, seed=function_seed
+            )
         else:
             mean, variance = propagate_targets(hidden, output, path, X, target_seed)
             log_densities = expected_log_likelihoods(
-                self.likelihood, X, Y, mean, variance, seed=fold_in(target_seed, 0)
+                self.likelihood, X, Y, mean, variance, seed=function_seed
             )
         return evidence_lower_bound(
             log_densities,

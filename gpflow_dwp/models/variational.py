@@ -161,11 +161,15 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param seed: For the draws.
         :raises CholeskyError: If a factorisation fails with every jitter.
         """
-        # Log ratios depend on no datum: any will do, and its own term may be infinite.
-        num_columns = count_columns(self.likelihood, self.num_outputs) or 1
-        X, Y = (tf.zeros([1, width], default_float()) for width in (self.num_inputs, num_columns))
-        terms = [self._estimate_terms(Batch(X, Y), 1, seed + draw) for draw in range(_BOUNDS)]
+        batch = self._any_datum()
+        terms = [self._estimate_terms(batch, 1, seed + draw) for draw in range(_BOUNDS)]
         return [-float(ratio) for ratio in np.mean([term.log_ratios for term in terms], axis=0)]
+
+    def _any_datum(self) -> Batch:
+        """One on which no log ratio depends; its own term may be infinite."""
+        num_columns = count_columns(self.likelihood, self.num_outputs) or 1
+        widths = self.num_inputs, num_columns
+        return Batch(*(tf.zeros([1, width], default_float()) for width in widths))
 
     def collapsed_layers(self, nats: Iterable[float]) -> list[int]:
         """Return the layers that have learned nothing, as ``least_nats`` of their classes says.

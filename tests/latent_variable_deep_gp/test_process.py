@@ -16,6 +16,7 @@ from gpflow_dwp.latent_variable_deep_gp import (
     LatentVariableProcess,
     NetworkEncoder,
 )
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import RowEncoder
 from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
 from gpflow_dwp.models import DeepKernelProcess, load_model, save_model
 
@@ -100,3 +101,14 @@ def test_parts_that_do_not_fit_are_refused() -> None:
     first = LatentVariableLayer(NetworkEncoder(2, latent_dim=2))
     with pytest.raises(ValueError, match="before those of latent variables, got 2 in all"):
         LatentVariableProcess([first, *layers], likelihood, points, 4)
+
+
+def test_divergences_need_no_row_that_the_encoder_knows() -> None:
+    """Catches a summary that fails because a row is asked for that has no latent variables."""
+    layers, likelihood, points = parts(ignored=False)
+    first = LatentVariableLayer(RowEncoder(X, Y))
+    model = LatentVariableProcess([first, *layers], likelihood, points, 4)
+    plain = LatentVariableProcess(
+        [LatentVariableLayer(prior_encoder(1)), *layers], likelihood, points, 4
+    )
+    assert model.divergences() == plain.divergences()
