@@ -103,7 +103,6 @@ class LocalInducingGPLayer(Layer):
         self.q_sqrt = Parameter(start, dtype=dtype, transform=triangular())
 
     def describe(self) -> Description:
-        """Say what the layer draws, and from which posterior."""
         return Description(
             f"functions [{self.num_inducing}, {self.num_functions}]", "Gaussian, local inducing"
         )

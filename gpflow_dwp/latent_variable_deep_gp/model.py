@@ -92,7 +92,6 @@ class LatentVariableDeepGP(VariationalModel):
 
     @property
     def num_outputs(self) -> int:
-        """Latent functions."""
         return self.layers[-1].num_outputs
 
     @property

@@ -278,8 +278,7 @@ class NearestRows(OutputLayer):
         :param features: Of the points, [S, B, R].
         """
         num_rows, num_points = sizes(draw.targets)[-2], sizes(features)[1]
-        later = tf.range(1, num_points + 1)
-        later = tf.cast(later, draw.ranks.dtype)
+        later = tf.cast(tf.range(1, num_points + 1), draw.ranks.dtype)
         before = tf.where(tf.math.is_inf(draw.ranks), draw.ranks, tf.zeros_like(draw.ranks))
         jitter = _JITTER * self._kernel(features.dtype)(features[0], full_cov=False)
         everything = draw._replace(

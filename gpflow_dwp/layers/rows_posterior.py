@@ -44,7 +44,7 @@ class RowsOfKernels(NamedTuple):
 
     @property
     def log_ratio(self) -> tf.Tensor:
-        """0, [1]."""
+        """0, as of its parts, [1]."""
         return self.parts[0].log_ratio
 
 

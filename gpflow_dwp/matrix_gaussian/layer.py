@@ -29,7 +29,6 @@ __all__ = ["MatrixGaussianLayer", "Preactivation", "dropout_kl"]
 # Kingma, Salimans and Welling (2015), appendix C: a cubic fit, for α up to 1.
 _CUBIC = (1.16145124, -1.50204118, 0.58629921)
 
-
 # The prior of the precisions τ_r and τ_c: concentration and rate.
 _PRIOR = (1.0, 0.5)
 
@@ -117,8 +116,7 @@ class MatrixGaussianLayer(Layer):
             raise ValueError(
                 f"largest_dropout must be above 0 and at most 1, got {largest_dropout}."
             )
-        sizes = {"num_inputs": num_inputs, "num_outputs": num_outputs}
-        check_memory(num_inputs + 1, num_outputs, **sizes)
+        check_memory(num_inputs + 1, num_outputs, num_inputs=num_inputs, num_outputs=num_outputs)
         self.num_inputs, self.num_outputs = num_inputs, num_outputs
         self.row_covariance = row_covariance
         self.column_covariance = column_covariance
@@ -217,7 +215,6 @@ class MatrixGaussianLayer(Layer):
         return preactivation.mean + scale * self._correlated(noise)
 
     def describe(self) -> Description:
-        """Say what the layer draws, and from which posterior."""
         return Description(
             f"weights [{self.num_inputs + 1}, {self.num_outputs}]",
             f"matrix Gaussian, {self.row_covariance} and {self.column_covariance}",

@@ -101,12 +101,10 @@ class MatrixGaussianNetwork(VariationalModel):
 
     @property
     def num_inputs(self) -> int:
-        """Columns of X."""
         return self.layers[0].num_inputs
 
     @property
     def num_outputs(self) -> int:
-        """Latent functions."""
         return self.layers[-1].num_outputs
 
     def _estimate_terms(

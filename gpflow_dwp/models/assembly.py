@@ -76,15 +76,13 @@ def assemble(
     num_samples, num_inducing = architecture.num_samples, architecture.num_inducing
     if num_samples is None:
         num_samples = 10 if of_papers else 2
-    likelihood, kernel = architecture.likelihood, architecture.kernel
-    mean_function = architecture.mean_function
+    likelihood: Any = architecture.likelihood  # a likelihood, once it has been made
+    kernel, mean_function = architecture.kernel, architecture.mean_function
     check_process()
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
     if not isinstance(likelihood, Likelihood):
-        by_name: Likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
-        positive_by_exp(by_name)
-        likelihood = by_name
+        likelihood = positive_by_exp(likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y))
     reason = _against_regression(Y, likelihood, kernel)
     output = architecture.output
     if output is None:
@@ -124,9 +122,8 @@ def assemble(
         if isinstance(likelihood, RowMeansGaussian):
             gpflow.set_trainable(output_layer.noise_variance, not likelihood.is_known)
     else:
-        pseudo_targets = observed(likelihood).functions(pseudo_observations)
         output_layer = _learned_output_layer(
-            output_kernel, likelihood, Z, pseudo_targets, mean_function
+            output_kernel, likelihood, Z, pseudo_observations, mean_function
         )
     model = model_type(
         [*hidden, output_layer],
@@ -164,19 +161,20 @@ def _learned_output_layer(
     kernel: Kernel,
     likelihood: Likelihood,
     Z: Array,
-    values: Array,
+    pseudo_observations: Array,
     mean_function: MeanFunction | None,
 ) -> GlobalInducingGPLayer:
-    """An output layer whose functions start at these values at the inducing points, [M, Q]."""
-    pseudo_targets = values
+    """An output layer whose functions start at such observations at the inducing points, [M, P]."""
+    pseudo_targets = observed(likelihood).functions(pseudo_observations)
+    num_outputs = pseudo_targets.shape[1]
     if mean_function is not None:
-        check_mean_function(mean_function, Z.shape[1], values.shape[1])
+        check_mean_function(mean_function, Z.shape[1], num_outputs)
         pseudo_targets = pseudo_targets - np.asarray(mean_function(to_default_float(Z)))
     if isinstance(kernel, LinearCoregionalization):
         pseudo_targets = pseudo_targets @ np.linalg.pinv(kernel.W.numpy()).T
     return GlobalInducingGPLayer(
         kernel,
-        values.shape[1],
+        num_outputs,
         pseudo_targets=pseudo_targets,
         precision=observed(likelihood).precision(),
         mean_function=mean_function,

@@ -85,7 +85,6 @@ class DeepKernelProcess(VariationalModel):
 
     @property
     def num_outputs(self) -> int | None:
-        """Latent functions, or None where the output layer does not say."""
         return self.output_layer.num_outputs
 
     @property
