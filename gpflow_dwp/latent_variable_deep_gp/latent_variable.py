@@ -78,11 +78,10 @@ class NetworkEncoder(Encoder):
         self.latent_dim = latent_dim
         self.hidden_dims = list(hidden_dims)
         rng = as_generator(seed)
-        self.weights = [
-            Parameter(rng.standard_normal(shape) * np.sqrt(2.0 / sum(shape)), dtype=default_float())
-            for shape in itertools.pairwise(sizes)
-        ]
-        self.biases = [Parameter(np.zeros(size), dtype=default_float()) for size in sizes[1:]]
+        pairs = itertools.pairwise(sizes)
+        starts = (rng.standard_normal(pair) * np.sqrt(2.0 / sum(pair)) for pair in pairs)
+        self.weights = [Parameter(start) for start in starts]
+        self.biases = [Parameter(np.zeros(size)) for size in sizes[1:]]
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -122,10 +121,9 @@ class RowEncoder(Encoder):
         self.X: Array = X.astype(default_float())
         self.Y: Array = Y.astype(default_float())
         self.latent_dim = latent_dim
-        shape, dtype = (len(X), latent_dim), default_float()
-        self.mean = Parameter(np.zeros(shape), dtype=dtype)
-        start = np.full(shape, np.exp(_LOG_SCALE_BIAS))
-        self.scale = Parameter(start, dtype=dtype, transform=positive(base="exp"))
+        self.mean = Parameter(np.zeros((len(X), latent_dim)))
+        start = np.full((len(X), latent_dim), np.exp(_LOG_SCALE_BIAS))
+        self.scale = Parameter(start, transform=positive(base="exp"))
         keys = _row_keys(tf.constant(self.X), tf.constant(self.Y)).numpy()
         self._order = np.argsort(keys)
         self._keys = keys[self._order]

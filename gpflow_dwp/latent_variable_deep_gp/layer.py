@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.kullback_leiblers import gauss_kl
@@ -95,12 +95,12 @@ class LocalInducingGPLayer(Layer):
             if len(mixing) != num_outputs:
                 raise ValueError(f"mixing must have {num_outputs} rows, got {len(mixing)}.")
             self.num_functions = mixing.shape[1]
-            self.mixing = Parameter(mixing, dtype=default_float(), trainable=False)
-        M, G, dtype = self.num_inducing, self.num_functions, default_float()
+            self.mixing = Parameter(mixing, trainable=False)
+        M, G = self.num_inducing, self.num_functions
         check_memory(G, M, M, num_outputs=num_outputs, inducing_variable=M)
-        self.q_mu = Parameter(np.zeros((M, G)), dtype=dtype)
+        self.q_mu = Parameter(np.zeros((M, G)))
         start = np.tile(q_scale * np.eye(M), [G, 1, 1])
-        self.q_sqrt = Parameter(start, dtype=dtype, transform=triangular())
+        self.q_sqrt = Parameter(start, transform=triangular())
 
     def describe(self) -> Description:
         return Description(

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints, InducingVariables
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
@@ -129,10 +129,7 @@ def pseudo_target_parameters(
     pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)
     precision_tril = np.sqrt(precision) * np.eye(len(pseudo_targets))
     transform = tfp.bijectors.Chain([ColumnScaledTril(), tfp.bijectors.FillTriangular()])
-    return (
-        Parameter(pseudo_targets, dtype=default_float()),
-        Parameter(precision_tril, dtype=default_float(), transform=transform),
-    )
+    return Parameter(pseudo_targets), Parameter(precision_tril, transform=transform)
 
 
 def as_inducing_points(

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
@@ -82,9 +82,7 @@ class GlobalInducingGramLayer(FeatureLayer):
         )
         if feature_scales is not None:
             check_positive(size=self.width, feature_scales=feature_scales)
-            self.feature_scales = Parameter(
-                feature_scales, dtype=default_float(), transform=positive(base="exp")
-            )
+            self.feature_scales = Parameter(feature_scales, transform=positive(base="exp"))
 
     def describe(self) -> Description:
         return Description(

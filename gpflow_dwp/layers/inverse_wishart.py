@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
@@ -77,12 +77,11 @@ class InverseWishartLayer(GramLayer):
         check_flags(expected_log_ratio=expected_log_ratio)
         check_memory(num_inducing, num_inducing, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
-        rng, dtype = as_generator(seed), default_float()
         self.expected_log_ratio = expected_log_ratio
-        self.df = Parameter(df, dtype=dtype, transform=positive(base="exp"))
-        self.extra_df = Parameter(extra_df, dtype=dtype, transform=positive(base="exp"))
-        self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
-        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
+        self.df = Parameter(df, transform=positive(base="exp"))
+        self.extra_df = Parameter(extra_df, transform=positive(base="exp"))
+        self.root = Parameter(as_generator(seed).standard_normal((num_inducing, num_inducing)))
+        self.root_scale = Parameter(1.0, transform=positive(base="exp"))
 
     def describe(self) -> Description:
         return super().describe()._replace(posterior="inverse Wishart")

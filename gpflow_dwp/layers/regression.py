@@ -9,7 +9,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, SeparateIndependent
 from gpflow.utilities import positive
@@ -320,7 +320,7 @@ def _check_rows(
 
 
 def _positive(values: Array | tf.Tensor | float) -> Parameter:
-    return Parameter(values, dtype=default_float(), transform=positive(base="exp"))
+    return Parameter(values, transform=positive(base="exp"))
 
 
 def _any_length(rows: Array) -> Parameter:

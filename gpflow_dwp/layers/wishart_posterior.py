@@ -9,7 +9,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import sizes
@@ -73,21 +73,17 @@ class WishartPosterior(gpflow.Module):
         self.family = family
         self.rank = min(df, num_inducing)
         shape = (num_inducing, self.rank)
-        dtype = default_float()
-        self.concentration = Parameter(
-            (df - np.arange(self.rank)) / 2, dtype=dtype, transform=positive(base="exp")
-        )
-        self.rate = Parameter(np.full(self.rank, 0.5), dtype=dtype, transform=positive(base="exp"))
-        self.loc = Parameter(rng.standard_normal(shape) / np.sqrt(df), dtype=dtype)
-        self.scale = Parameter(
-            np.full(shape, np.exp(-3.0)), dtype=dtype, transform=positive(base="exp")
-        )
+        concentration = (df - np.arange(self.rank)) / 2
+        self.concentration = Parameter(concentration, transform=positive(base="exp"))
+        self.rate = Parameter(np.full(self.rank, 0.5), transform=positive(base="exp"))
+        self.loc = Parameter(rng.standard_normal(shape) / np.sqrt(df))
+        self.scale = Parameter(np.full(shape, np.exp(-3.0)), transform=positive(base="exp"))
         self.packed_row_mixing = self.column_mixing_tril = None
         if family != "GW":
-            self.packed_row_mixing = Parameter(np.zeros((num_inducing, num_inducing)), dtype=dtype)
+            self.packed_row_mixing = Parameter(np.zeros((num_inducing, num_inducing)))
         if family == "AB":
             tril = tfp.bijectors.FillScaleTriL(diag_bijector=tfp.bijectors.Exp(), diag_shift=None)
-            self.column_mixing_tril = Parameter(np.eye(self.rank), dtype=dtype, transform=tril)
+            self.column_mixing_tril = Parameter(np.eye(self.rank), transform=tril)
 
     def bartlett(self, dtype: tf.DType) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
@@ -182,11 +178,10 @@ class ScaleMixture(gpflow.Module):
 
     def __init__(self, num_inducing: int, proportion: float, rng: np.random.Generator) -> None:
         super().__init__(name="ScaleMixture")
-        dtype = default_float()
         self.num_inducing = num_inducing
-        self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
-        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
-        self.proportion = Parameter(proportion, dtype=dtype, transform=tfp.bijectors.Sigmoid())
+        self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)))
+        self.root_scale = Parameter(1.0, transform=positive(base="exp"))
+        self.proportion = Parameter(proportion, transform=tfp.bijectors.Sigmoid())
 
     def mix(self, covariance: tf.Tensor, df: int) -> tf.Tensor:
         """Return ν times the mixture, given K = ν S.

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow import Parameter, default_float
+from gpflow import Parameter
 from gpflow.utilities import positive
 
 from gpflow_dwp.validation import check_choice
@@ -43,13 +43,12 @@ class CovarianceRoot(gpflow.Module):
     ) -> None:
         check_choice(get_args(CovarianceFamily), **{name: family})
         super().__init__(name="CovarianceRoot")
-        dtype = default_float()
         self.family = family
         transform = positive(base="exp", lower=0.0)
-        self.diagonal = Parameter(np.ones(size), dtype=dtype, transform=transform)
+        self.diagonal = Parameter(np.ones(size), transform=transform)
         if family == "rank_one":
             # At zero the gradient of u uᵀ is zero.
-            self.direction = Parameter(rng.normal(scale=0.01, size=size), dtype=dtype)
+            self.direction = Parameter(rng.normal(scale=0.01, size=size))
 
     def operator(self) -> tf.linalg.LinearOperator:
         """The present root."""

@@ -126,7 +126,7 @@ class MatrixGaussianLayer(Layer):
         dtype, width = default_float(), num_inputs + 1
         start = rng.normal(scale=np.sqrt(2.0 * width / num_inputs), size=(width, num_outputs))
         start[-1] = 0.0
-        self.mean = None if zero_mean else Parameter(start, dtype=dtype)
+        self.mean = None if zero_mean else Parameter(start)
         self.row_root = CovarianceRoot("row_covariance", row_covariance, width, rng)
         self.column_root = CovarianceRoot("column_covariance", column_covariance, num_outputs, rng)
         if num_pseudo_data:
@@ -134,11 +134,11 @@ class MatrixGaussianLayer(Layer):
                 low=np.zeros((), dtype), high=np.asarray(largest_dropout, dtype)
             )
             start = rng.uniform(-0.01, 0.01, size=(num_pseudo_data, width))
-            self.pseudo_inputs = Parameter(start, dtype=dtype)
+            self.pseudo_inputs = Parameter(start)
             start = rng.uniform(-0.01, 0.01, size=(num_pseudo_data, num_outputs))
-            self.pseudo_outputs = Parameter(start, dtype=dtype)
+            self.pseudo_outputs = Parameter(start)
             start = np.full(2, 0.5 * largest_dropout)
-            self.dropout = Parameter(start, dtype=dtype, transform=bounded)
+            self.dropout = Parameter(start, transform=bounded)
 
     @check_shapes("inputs: [S, N, D]", "seed: [2]")
     def propagate(
