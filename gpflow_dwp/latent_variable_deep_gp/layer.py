@@ -132,9 +132,7 @@ class LocalInducingGPLayer(Layer):
         return self._mix(inputs, mean), variance
 
     @check_shapes(
-        "inputs: [broadcast batch..., T, D]",
-        "noise: [batch..., T, G]",
-        "return: [batch..., T, Q]",
+        "inputs: [broadcast batch..., T, D]", "noise: [batch..., T, G]", "return: [batch..., T, Q]"
     )
     def sample(
         self, inputs: tf.Tensor, noise: tf.Tensor, *, full_cov: bool, fix_functions: bool = False

@@ -15,24 +15,11 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, MultioutputKernel
 
 from gpflow_dwp.base import Seed, TargetBlocks, sizes
-from gpflow_dwp.linalg import (
-    Factorised,
-    as_jitter,
-    explained_moments,
-    factorise,
-    relative_jitter,
-)
+from gpflow_dwp.linalg import Factorised, as_jitter, explained_moments, factorise, relative_jitter
 from gpflow_dwp.random import TargetNoise, ZeroNoise, as_seed
 from gpflow_dwp.validation import check_instance
 
-__all__ = [
-    "Description",
-    "GaussianPosterior",
-    "GramDraw",
-    "GramLayer",
-    "Layer",
-    "OutputLayer",
-]
+__all__ = ["Description", "GaussianPosterior", "GramDraw", "GramLayer", "Layer", "OutputLayer"]
 
 
 class Description(NamedTuple):

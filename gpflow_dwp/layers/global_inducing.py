@@ -87,8 +87,7 @@ class GlobalInducingGPLayer(OutputLayer):
 
     def describe(self) -> Description:
         return Description(
-            f"functions [{self.num_inducing}, {self.num_outputs}]",
-            "Gaussian, global inducing",
+            f"functions [{self.num_inducing}, {self.num_outputs}]", "Gaussian, global inducing"
         )
 
     @inherit_check_shapes
@@ -133,8 +132,7 @@ def pseudo_target_parameters(
 
 
 def as_inducing_points(
-    inducing_variable: InducingPoints | Array | tf.Tensor,
-    name: str = "inducing_variable",
+    inducing_variable: InducingPoints | Array | tf.Tensor, name: str = "inducing_variable"
 ) -> InducingPoints:
     """Make GPflow's inducing points of a matrix.
 

@@ -171,10 +171,7 @@ def _targets_of(output: OutputLayer, warp: Warp | None) -> tf.Tensor | None:
 
 
 def expected_features(
-    hidden: Sequence[GramLayer],
-    points: tf.Tensor,
-    draws: Sequence[GramDraw],
-    X: tf.Tensor,
+    hidden: Sequence[GramLayer], points: tf.Tensor, draws: Sequence[GramDraw], X: tf.Tensor
 ) -> tf.Tensor:
     """Features that inputs are expected to have below the output, given draws there, [S, N, R].
 

@@ -18,13 +18,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.draws import draws_of, num_values
 from gpflow_dwp.layers.base import Description, GaussianPosterior
 from gpflow_dwp.layers.rows import NearestRows
-from gpflow_dwp.linalg import (
-    as_jitter,
-    cholesky,
-    factorise,
-    regression_posterior,
-    relative_jitter,
-)
+from gpflow_dwp.linalg import as_jitter, cholesky, factorise, regression_posterior, relative_jitter
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS, bibtex
 from gpflow_dwp.validation import (
     check_integers,
@@ -266,10 +260,7 @@ class RegressionGPLayer(RowsGPLayer):
         )
 
     def _infer(
-        self,
-        covariance: tf.Tensor,
-        cross: tf.Tensor,
-        targets: tf.Tensor,
+        self, covariance: tf.Tensor, cross: tf.Tensor, targets: tf.Tensor
     ) -> GaussianPosterior:
         """That of functions that share a kernel."""
         dtype = covariance.dtype

@@ -18,12 +18,7 @@ from gpflow_dwp.kernels.gram import cross_of_draws, kernel_in_dtype
 from gpflow_dwp.kernels.values import inverse_scales, parts_of
 from gpflow_dwp.layers.base import OutputLayer
 from gpflow_dwp.layers.rows_posterior import InducingRows, RowsOfKernels, RowsPosterior
-from gpflow_dwp.linalg import (
-    Factorised,
-    conditional_moments,
-    factorise,
-    relative_jitter,
-)
+from gpflow_dwp.linalg import Factorised, conditional_moments, factorise, relative_jitter
 from gpflow_dwp.neighbours import INFINITE, Index, Trees, nearest_in_graph
 from gpflow_dwp.random import as_seed, normal_at_points
 

@@ -142,12 +142,7 @@ class MatrixGaussianLayer(Layer):
 
     @check_shapes("inputs: [S, N, D]", "seed: [2]")
     def propagate(
-        self,
-        inputs: tf.Tensor,
-        num_samples: int,
-        seed: Seed,
-        *,
-        full_cov: bool = False,
+        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, full_cov: bool = False
     ) -> Preactivation:
         """Return each point's distribution, given one draw of the pseudo-data for each sample.
 

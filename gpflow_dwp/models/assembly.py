@@ -44,12 +44,7 @@ from gpflow_dwp.validation import (
     is_known,
 )
 
-__all__ = [
-    "NOISE_VARIANCE",
-    "assemble",
-    "initial_inducing",
-    "suitable_output",
-]
+__all__ = ["NOISE_VARIANCE", "assemble", "initial_inducing", "suitable_output"]
 
 Model = TypeVar("Model", bound=DeepKernelProcess)
 
@@ -126,20 +121,14 @@ def assemble(
             output_kernel, likelihood, Z, pseudo_observations, mean_function
         )
     model = model_type(
-        [*hidden, output_layer],
-        likelihood,
-        Z,
-        num_data=len(X),
-        num_samples=num_samples,
+        [*hidden, output_layer], likelihood, Z, num_data=len(X), num_samples=num_samples
     )
     model.protocol = architecture.protocol
     return model
 
 
 def suitable_output(
-    num_data: int,
-    likelihood: Likelihood,
-    batch_size: int | None = None,
+    num_data: int, likelihood: Likelihood, batch_size: int | None = None
 ) -> OutputPosterior:
     """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
 
@@ -182,9 +171,7 @@ def _learned_output_layer(
 
 
 def _against_regression(
-    Y: Array,
-    likelihood: Likelihood,
-    kernel: str | Kernel | Sequence[str | Kernel],
+    Y: Array, likelihood: Likelihood, kernel: str | Kernel | Sequence[str | Kernel]
 ) -> str:
     """Why the output cannot be a regression on the data; "" where it can."""
     if not is_known(likelihood, gpflow.likelihoods.Gaussian):

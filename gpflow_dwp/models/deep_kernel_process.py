@@ -10,18 +10,9 @@ from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
-from gpflow_dwp.layers import (
-    GlobalInducingGPLayer,
-    GramLayer,
-    NearestNeighbourGPLayer,
-    OutputLayer,
-)
+from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, NearestNeighbourGPLayer, OutputLayer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
-from gpflow_dwp.layers.propagation import (
-    expected_features,
-    propagate_targets,
-    sample_inducing_path,
-)
+from gpflow_dwp.layers.propagation import expected_features, propagate_targets, sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import Batch, check_mean_function
 from gpflow_dwp.models.deep_posterior import DeepPosterior
@@ -128,10 +119,7 @@ class DeepKernelProcess(VariationalModel):
 
     @tf.autograph.experimental.do_not_convert
     def posterior(
-        self,
-        num_samples: int | tf.Tensor | None = None,
-        *,
-        seed: int | tf.Tensor | None = None,
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> DeepPosterior:
         """Draw all layers at the inducing points, for predictions with the present parameters.
 

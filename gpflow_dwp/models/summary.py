@@ -77,11 +77,7 @@ class ModelSummary:
         rows = [*(part[:7] for part in self.parts), ("all", "", "", "", "", size, sum(known))]
         width = len(_HEADERS) - (not known)
         return tabulate(
-            [row[:width] for row in rows],
-            _HEADERS[:width],
-            form,
-            intfmt=",",
-            floatfmt=",.2f",
+            [row[:width] for row in rows], _HEADERS[:width], form, intfmt=",", floatfmt=",.2f"
         )
 
 

@@ -7,7 +7,4 @@ model the methods that Trieste calls.
 from gpflow_dwp.serving.bayesian_optimization import BayesianOptimizationModel
 from gpflow_dwp.serving.export import export_model
 
-__all__ = [
-    "BayesianOptimizationModel",
-    "export_model",
-]
+__all__ = ["BayesianOptimizationModel", "export_model"]

@@ -91,10 +91,7 @@ def export_model(
         num_samples = model.num_prediction_samples if num_samples is None else num_samples
         check_integers(num_samples=num_samples)
         functions = _functions(constant, predictions, num_samples, seed)
-        of_draws = [
-            tf.TensorSpec([], tf.int32, "num_samples"),
-            tf.TensorSpec([], tf.int64, "seed"),
-        ]
+        of_draws = [tf.TensorSpec([], tf.int32, "num_samples"), tf.TensorSpec([], tf.int64, "seed")]
         # Of Keras layers in kernels: all others are constants.
         program.weights = [*constant.variables]
     X = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
