@@ -179,12 +179,7 @@ class LatentVariableDeepGP(VariationalModel):
 
 
 class LatentVariablePosterior(MixturePosterior):
-    """S draws of all below the output, with latent variables from their prior.
-
-    :param model: The model.
-    :param num_samples: Number of joint draws, S.
-    :param seed: A stateless seed, [2].
-    """
+    """S draws of all below the output, with latent variables from their prior."""
 
     def __init__(self, model: LatentVariableDeepGP, num_samples: int, seed: Seed) -> None:
         self._target_seed, function_seed = split_seed(seed, 2)

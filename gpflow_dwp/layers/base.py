@@ -149,10 +149,7 @@ class GramLayer(_KernelLayer):
         self.jitter = as_jitter(jitter)
 
     def scales(self, dtype: tf.DType) -> tf.Tensor:
-        """What features of covariance K are multiplied by: 1/√ν, [], or s, [ν].
-
-        :param dtype: Data type of the result.
-        """
+        """What features of covariance K are multiplied by, of that dtype: 1/√ν, [], or s, [ν]."""
         if self.feature_scales is not None:
             return tf.cast(self.feature_scales, dtype)
         if self.num_features is None:

@@ -119,10 +119,8 @@ def pseudo_target_parameters(
 ) -> tuple[Parameter, Parameter]:
     """Make the parameters v, [M, Q], and L, [M, M], of N(v; u, Λ⁻¹) with Λ = L Lᵀ.
 
-    :param pseudo_targets: Starting value of v.
-    :param precision: Starting value of Λ: a positive number times the identity.
-    :raises ValueError: If ``pseudo_targets`` is not a matrix of finite numbers, or ``precision`` is
-        not positive.
+    They start at the pseudo-targets, a finite matrix, and at the precision, a positive number,
+    times the identity; a :class:`ValueError` refuses others.
     """
     check_positive(precision=precision)
     pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)

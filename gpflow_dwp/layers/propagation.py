@@ -175,11 +175,10 @@ def expected_features(
 ) -> tf.Tensor:
     """Features that inputs are expected to have below the output, given draws there, [S, N, R].
 
-    Without hidden layers they are the inputs, [1, N, D].
+    Without hidden layers they are the inputs, [1, N, D]. Other parameters are those of
+    :func:`sample_inducing_path`.
 
-    :param hidden: Hidden layers, bottom first.
-    :param points: Inducing inputs, [M, D].
-    :param draws: One of each layer.
+    :param draws: One of each hidden layer.
     :param X: Inputs, [N, D].
     :raises ValueError: If the topmost hidden layer has no features.
     """
@@ -239,9 +238,7 @@ def propagate_targets(
     A single target's noise is a function of its key and the seed: the result does not depend on
     what else is in the batch.
 
-    :param hidden: Hidden layers, bottom first.
-    :param output: The output layer.
-    :param path: What :func:`sample_inducing_path` returned.
+    :param path: What :func:`sample_inducing_path` returned of these layers.
     :param targets: Inputs, X, [N, D]; or [S, N, D] where every draw has its own.
     :param seed: A stateless seed, [2].
     :param keys: What the noise of single targets is a function of, [N, ...], or [1, ...] where all

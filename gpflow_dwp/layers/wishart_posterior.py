@@ -86,10 +86,7 @@ class WishartPosterior(gpflow.Module):
             self.column_mixing_tril = Parameter(np.eye(self.rank), transform=tril)
 
     def bartlett(self, dtype: tf.DType) -> GeneralisedBartlett:
-        """Return the distribution of T, event shape [M, R].
-
-        :param dtype: Data type of T.
-        """
+        """Return the distribution of T, of that dtype, event shape [M, R]."""
         return GeneralisedBartlett(*self._parameters(dtype))
 
     def _parameters(self, dtype: tf.DType) -> list[tf.Tensor]:
@@ -98,10 +95,7 @@ class WishartPosterior(gpflow.Module):
         return [tf.cast(parameter, dtype) for parameter in parameters]
 
     def mixing(self, dtype: tf.DType) -> Mixing:
-        """Return A' and B.
-
-        :param dtype: Data type of both.
-        """
+        """Return A' and B, of that dtype."""
         if self.packed_row_mixing is None:
             rows, log_det_rows = tf.eye(self.num_inducing, dtype=dtype), tf.zeros([], dtype)
         else:

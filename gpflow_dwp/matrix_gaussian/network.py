@@ -211,10 +211,6 @@ class NetworkPosterior(MixturePosterior):
 
     For marginal predictions each point's hidden units are drawn on their own, as in training; for
     covariances between points, and coherent functions, weights are drawn.
-
-    :param model: The network.
-    :param num_samples: Number of joint draws, S.
-    :param seed: Seed of all draws.
     """
 
     def __init__(self, model: MatrixGaussianNetwork, num_samples: int, seed: Seed) -> None:

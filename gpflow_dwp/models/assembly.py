@@ -136,7 +136,6 @@ def suitable_output(
     pseudo-targets have precisions of their own.
 
     :param num_data: Number of training rows, N.
-    :param likelihood: The likelihood.
     :param batch_size: Rows of a minibatch; None for all.
     """
     whole = batch_size is None and num_data <= _LARGEST_REGRESSION

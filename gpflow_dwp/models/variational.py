@@ -354,8 +354,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 def describe_non_finite(model: VariationalModel, terms: BoundTerms) -> str | None:
     """Name the lowest part of a model whose term of the bound is not finite.
 
-    :param model: The model.
-    :param terms: The terms of one bound, not symbolic.
+    :param terms: Those of one bound of the model, not symbolic.
     :return: The beginning of a sentence that ends in "not finite"; None if every term is finite.
     """
     bad_layers = np.flatnonzero(~np.isfinite(terms.log_ratios))
