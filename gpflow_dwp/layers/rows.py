@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -35,8 +34,7 @@ _BLOCK = 16_384
 _Moments = tuple[tf.Tensor, tf.Tensor]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Local:
+class _Local(NamedTuple):
     """Neighbours of B points under S draws, and covariances, of what inducing points leave.
 
     :param index: Of the neighbours, [S, B, m].

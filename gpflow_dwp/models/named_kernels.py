@@ -112,8 +112,5 @@ def positive_by_exp(part: _Part) -> _Part:
                 if isinstance(last, tfp.bijectors.Softplus):
                     transform = tfp.bijectors.Chain([*shift, tfp.bijectors.Exp()])
                     transform = transform if shift else tfp.bijectors.Exp()
-                    new = gpflow.Parameter(
-                        value, transform=transform, prior=value.prior, trainable=value.trainable
-                    )
-                    setattr(module, name, new)
+                    setattr(module, name, gpflow.Parameter(value, transform=transform))
     return part
