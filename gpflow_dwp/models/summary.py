@@ -102,7 +102,8 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
     for path, parameter in parameter_dict(model).items():
         if first_paths.setdefault(id(parameter), path) == path:
             (name,) = re.findall(r"^\.(\w+(?:\[\d+\])?)", path)
-            counts[name] += int(np.size(parameter.unconstrained_variable))
+            variable = getattr(parameter, "unconstrained_variable", parameter)
+            counts[name] += int(np.size(variable))
     layers: dict[str, Any] = {f"layers[{index}]": each for index, each in enumerate(model.layers)}
     nats = model.divergences(seed=seed) if kl else []
     divergences = dict(zip((*layers, "likelihood"), nats, strict=False))

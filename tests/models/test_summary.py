@@ -7,6 +7,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from gpflow.utilities import parameter_dict
 from model_reference import set_to_prior, tiny_model, toy_data
 
@@ -89,3 +90,11 @@ def test_layers_that_have_learned_nothing_are_named() -> None:
     assert "layers[0] has learned next to nothing" in summary._repr_html_()
     assert model.collapsed_layers([0.5, 2.0, 2.9]) == [0, 2]
     assert build_matrix_gaussian_network(DATA).collapsed_layers([0.0, 0.0]) == []
+
+
+def test_a_variable_of_a_users_kernel_is_counted() -> None:
+    """Catches a table that wants every variable to be one of GPflow's."""
+    model = tiny_model(1)
+    before = model_summary(model, kl=False).parts[1].num_parameters
+    model.layers[0].kernel.slope = tf.Variable([0.5, 0.5])
+    assert model_summary(model, kl=False).parts[1].num_parameters == before + 2
