@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import gpflow
 import numpy as np
@@ -220,9 +220,6 @@ class LatentVariablePosterior(MixturePosterior):
 
 EncoderName = Literal["network", "rows"]
 
-# A hidden layer starts close to its linear mean.
-_HIDDEN_Q_SCALE = 1e-3
-
 
 def build_latent_variable_deep_gp(
     data: TrainingData,
@@ -274,12 +271,11 @@ def build_latent_variable_deep_gp(
             f"architecture must be GP and LV joined by hyphens and end in GP, got {architecture!r}."
         )
     check_choice(get_args(EncoderName), encoder=encoder)
-    if likelihood is not None:
-        check_instance(Likelihood, likelihood=likelihood)
+    likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
+    check_instance(Likelihood, likelihood=likelihood)
     widest = X.shape[1] + latent_dim * kinds.count("LV")
     check_memory(widest, max(len(X), widest), latent_dim=latent_dim)
     rng = as_generator(seed)
-    likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
     check_observations(likelihood, Y)
     points, _ = initial_inducing(X, Y, num_inducing, "kmeans", rng)
     layers: list[LocalLayer] = []
@@ -298,21 +294,12 @@ def build_latent_variable_deep_gp(
             continue
         width = points.shape[1]
         kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(width, np.sqrt(width)))
-        if index == len(kinds) - 1:
-            num_outputs = observed(likelihood).num_functions(Y.shape[1])
-            layers.append(LocalInducingGPLayer(kernel, points, num_outputs, jitter=jitter))
-        else:
-            layers.append(
-                LocalInducingGPLayer(
-                    kernel,
-                    points,
-                    width,
-                    mixing=_principal_components(X, min(num_functions, width), width).T,
-                    skip=True,
-                    q_scale=_HIDDEN_Q_SCALE,
-                    jitter=jitter,
-                )
-            )
+        of_hidden: dict[str, Any] = {}
+        num_outputs = observed(likelihood).num_functions(Y.shape[1])
+        if index < len(kinds) - 1:  # a hidden layer, which starts close to its linear mean
+            mixing = _principal_components(X, min(num_functions, width), width).T
+            num_outputs, of_hidden = width, {"mixing": mixing, "skip": True, "q_scale": 1e-3}
+        layers.append(LocalInducingGPLayer(kernel, points, num_outputs, jitter=jitter, **of_hidden))
     return LatentVariableDeepGP(layers, likelihood, len(X), num_samples)
 
 

@@ -289,8 +289,6 @@ def build_matrix_gaussian_network(
     check_integers(depth=depth, width=width, num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     check_positive(target_scale=target_scale)
-    if likelihood is not None:
-        check_instance(Likelihood, likelihood=likelihood)
     counts = num_pseudo_data if isinstance(num_pseudo_data, Sequence) else [num_pseudo_data] * depth
     if len(counts) != depth:
         raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
@@ -298,6 +296,7 @@ def build_matrix_gaussian_network(
         seen = np.sum(np.isfinite(Y), axis=1)
         count = float(np.sum(seen if weights is None else np.asarray(weights) * seen))
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2, count)
+    check_instance(Likelihood, likelihood=likelihood)
     check_observations(likelihood, Y)
     widths = [X.shape[1], *[width] * (depth - 1), observed(likelihood).num_functions(Y.shape[1])]
     seeds = np.random.SeedSequence(seed).generate_state(depth)
