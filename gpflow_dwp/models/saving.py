@@ -16,7 +16,9 @@ from typing import Any
 
 import gpflow
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
@@ -151,15 +153,16 @@ def _built(
         entry, array = described.get(path, {}), arrays[path]
         new = parameters[entry.get("same_as", path)]
         if "transform" in entry and to_config(new.transform) != entry["transform"]:
-            transform = from_config(entry["transform"])
-            value = array if transform is None else transform.forward(array)
-            new = Parameter(value, transform=transform)
+            transform = _bijector(entry["transform"], array, path, old.shape)
+            new = Parameter(transform.forward(array), transform=transform)
         if new is not old:
             parameters[path] = new
             _replace(model, path, new)
         if isinstance(new, Parameter) and "same_as" not in entry:
             set_trainable(new, bool(entry.get("trainable", new.trainable)))
-            new.prior = from_config(entry.get("prior"))
+            if (prior := from_config(entry.get("prior"))) is not None:
+                check_instance(tfp.distributions.Distribution, prior=prior)
+            new.prior = prior
             new.prior_on = entry.get("prior_on", "constrained")
         variable = _variable(new)
         if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
@@ -167,6 +170,20 @@ def _built(
             raise SavedModelError(f"{path} must be {needed}, got {array.dtype} {list(array.shape)}")
         variable.assign(array)
     return model
+
+
+def _bijector(
+    config: Any, array: npt.NDArray[Any], path: str, expected: tf.TensorShape
+) -> tfp.bijectors.Bijector:
+    """Build a transform, if it makes of an array the shape that is expected: it may broadcast."""
+    transform = from_config(config)
+    check_instance(tfp.bijectors.Bijector, transform=transform)
+    # Of another one, as bijectors keep what they have made.
+    forward = tf.function(from_config(config).forward, autograph=False)
+    found = forward.get_concrete_function(tf.TensorSpec(array.shape, array.dtype)).output_shapes
+    if not found.is_compatible_with(expected):
+        raise SavedModelError(f"{path} must have shape {expected}, got {found}")
+    return transform
 
 
 def _variable(value: Parameter | tf.Variable) -> tf.Variable:

@@ -309,6 +309,34 @@ def test_a_hostile_model_is_refused_before_it_takes_room(change: Any, content: b
     assert peak < 2**26 + 16 * len(hostile)
 
 
+def kernel_as_prior(description: Any, arrays: Any) -> None:
+    sizes = {"output_dim": 2_000, "rank": 800}  # as many numbers as are there for each parameter
+    prior = {"class": "gpflow.kernels.Coregion", "arguments": sizes}
+    description["parameters"][".likelihood.variance"] |= {"prior": prior, "prior_on": "constrained"}
+
+
+def transform_that_broadcasts(description: Any, arrays: Any) -> None:
+    column = {"array": [[1.0]] * 1_000}
+    transform = {"class": "tfp.bijectors.Scale", "arguments": {"scale": column}}
+    description["parameters"][".likelihood.variance"]["transform"] = transform
+    arrays[".likelihood.variance"] = np.zeros([1, 1_000])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (kernel_as_prior, "prior must be an instance of Distribution, got Coregion"),
+        (transform_that_broadcasts, r"variance must have shape \(\), got \(1000, 1000\)"),
+    ],
+)
+def test_a_hostile_part_of_a_parameter_is_refused(
+    change: Any, message: str, content: bytes
+) -> None:
+    """Catches parts that take room for each parameter, which no array accounts for."""
+    with pytest.raises(SavedModelError, match=message):
+        models.model_from_bytes(forged(content, change))
+
+
 def namespace(home: Any, name: str, depth: int = 2) -> Iterator[str]:
     """The names of what is public in a package and in its modules."""
     for last, value in list(vars(home).items()):
