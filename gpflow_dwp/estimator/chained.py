@@ -209,17 +209,17 @@ class ChainedEmulator(PredictsNumbers):
             link.regressor.tell(known[:, link.columns], _less(outputs, known, link))
         self._field = field
         for later in stages[stage + 1 :] if self._is_coarse_to_fine else ():
-            rows, targets, _ = self._links_of(later)[0].regressor._rows
-            shape = self._links_of(later)[0].regressor._target_shape
-            self._fit_stage(later, rows[:, : inputs.shape[1]], targets.reshape(-1, *shape))
+            regressor = self._links_of(later)[0].regressor
+            rows, targets, _ = regressor._rows
+            outputs = regressor._shaped(targets, regressor._constants)
+            self._fit_stage(later, rows[:, : inputs.shape[1]], outputs)
         return self
 
     def _failure_at(self, X: Array) -> Array:
         """That any link fails; those before are at their means."""
-        known, success = X, np.ones(len(X))
+        success = np.ones(len(X))
         for stage in range(self._stages[-1] + 1):
-            link = self._links_of(stage)[0]
-            known = self._known(known, stage)
+            link, known = self._links_of(stage)[0], self._known(X, stage)
             success *= 1.0 - link.regressor.predict_failure(known[:, link.columns])
         return 1.0 - success
 

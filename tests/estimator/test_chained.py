@@ -138,6 +138,29 @@ def test_an_exported_chain_needs_tensorflow_alone(linked: ChainedEmulator, tmp_p
     np.testing.assert_allclose(densities, linked.predict_log_density(x, mean))
 
 
+def test_a_run_fails_by_what_its_own_link_gets(
+    linked: ChainedEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a third link that is asked at outputs of the first."""
+    first, second = linked.links
+    third, x = one_layer().fit(design(7, 1), np.arange(7.0)), design(5, seed=12)
+    monkeypatch.setattr(third, "predict_failure", lambda w: 1.0 / (1.0 + np.exp(-w[:, 0])))
+    chain = ChainedEmulator([first, second, third], [None, [2, 0], [3]])
+    passed = second.predict(np.stack([first.predict(x), x[:, 0]], axis=1))
+    np.testing.assert_allclose(chain.predict_failure(x), third.predict_failure(passed[:, None]))
+
+
+@pytest.mark.filterwarnings("ignore:.*targets are constant")
+def test_finer_versions_are_fitted_anew_where_an_output_is_constant() -> None:
+    """Catches outputs that are put in another shape without the constant one."""
+    X, few = design(9, 1), design(5, 1, seed=11)
+    runs = [(x, np.stack([f(x), np.ones(len(x))], axis=1)) for x, f in ((X, coarse), (few, fine))]
+    chain = ChainedEmulator.coarse_to_fine(runs, one_layer())
+    chain.tell([[0.5]], [[coarse(np.array([[0.5]]))[0], 1.0]], stage=0)
+    assert chain.links[1].model_.num_data == 5
+    np.testing.assert_allclose(chain.predict(few)[:, 1], 1.0)
+
+
 def without(chain: ChainedEmulator, x: float, kept: np.ndarray) -> tuple[float, float]:
     """What coarse and fine emulators without kernel draws predict from some fine runs, in NumPy."""
     first, *others = chain.links
