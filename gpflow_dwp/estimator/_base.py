@@ -52,8 +52,6 @@ from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
 
-__all__ = ["DeepWishartEstimator"]
-
 Index = npt.NDArray[np.int64]
 
 # Of one model, where its kernels are given.

@@ -16,8 +16,6 @@ from gpflow_dwp.selection import leave_one_out
 if TYPE_CHECKING:
     from gpflow_dwp.estimator.chained import ChainedEmulator
 
-__all__ = ["left_out_of_field", "left_out_of_finest"]
-
 
 def left_out_of_finest(
     chain: ChainedEmulator, num_samples: int

@@ -24,8 +24,6 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import mixture_moments, predictive_moments
 from gpflow_dwp.random import as_seed, normal, split_seed
 
-__all__ = ["ChainedPosterior", "Field", "Link"]
-
 
 class Link(NamedTuple):
     """An emulator in a chain.

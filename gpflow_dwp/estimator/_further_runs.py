@@ -34,8 +34,6 @@ from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import fit
 from gpflow_dwp.validation import as_weighted, with_weights
 
-__all__ = ["take_in"]
-
 # Where the noise of a deep model starts again: new runs may be a surprise.
 _LEAST_NOISE = 1e-4
 _MOST_INDUCING, _MOST_EXACT = 100, 1_000

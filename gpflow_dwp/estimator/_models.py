@@ -10,8 +10,6 @@ from gpflow.utilities import deepcopy
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.models.named_kernels import SUMS
 
-__all__ = ["LINE", "check_line", "copy_of"]
-
 LINE = "AdditiveMatern52"
 """The kernel that is taken where a line is wanted."""
 

@@ -11,8 +11,6 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.validation import as_real_array
 
-__all__ = ["exact_inputs", "exact_numbers", "inputs_to_fit", "standardiser_of_seen"]
-
 
 def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tuple[Any, list[Any]]:
     """Return values that stay apart in float64, times as seconds since 1970 (UTC), None as NaN.

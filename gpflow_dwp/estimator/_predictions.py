@@ -18,8 +18,6 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.serving import export_model
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["PredictsNumbers", "varying_columns"]
-
 
 class PredictsNumbers(SavedWhole):
     """Predictions of observations, noise included: exactly those of a mixture of normals.

@@ -31,8 +31,6 @@ from gpflow_dwp.training import TrainingHistory
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SavedWhole"]
-
 _DESCRIPTION = "estimator.json"
 _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
 
