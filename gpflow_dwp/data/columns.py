@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.data.encoding import ColumnEncoder, as_names, kind_of, problem_of_categories
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.validation import check_matrix
-
-if TYPE_CHECKING:
-    from gpflow_dwp.base import Array
+from gpflow_dwp.validation import Array, check_matrix
 
 __all__ = ["Columns"]
 
@@ -81,17 +78,6 @@ class Columns:
     def are_categories(self) -> npt.NDArray[np.bool_]:
         """Which columns hold categories, [D]."""
         return np.array([name in self.levels for name in self.names])
-
-    def check_frame(self, X: Any) -> None:
-        """Refuse what is no frame.
-
-        :raises ValueError: If it is none.
-        """
-        if not hasattr(X, "columns"):
-            raise ValueError(
-                f"X must be a frame with the columns {list(self.names)}, as that of fit, which has "
-                f"categories in {list(self.levels)}, got {type(X).__name__}."
-            )
 
     def encoded(self, X: Any, matrix_of: Callable[[Any], Array]) -> Array:
         """The numbers of a frame, [N, E].

@@ -6,7 +6,7 @@ import copy
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -26,7 +26,7 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.table import Task, split_rows
 from gpflow_dwp.estimator._models import LINE, check_line, copy_of
-from gpflow_dwp.estimator._numbers import exact_inputs, inputs_to_fit, standardiser_of_seen
+from gpflow_dwp.estimator._numbers import exact_inputs, standardiser_of_seen
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
@@ -43,6 +43,7 @@ from gpflow_dwp.models.architecture import Architecture, InducingChoice, OutputP
 from gpflow_dwp.models.kept_posterior import kept_posterior
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.raw_mean import RawMean, set_mean
+from gpflow_dwp.neighbours import Index
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.candidates import Trial
 from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice
@@ -51,8 +52,6 @@ from gpflow_dwp.selection.policy import Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
-
-Index = npt.NDArray[np.int64]
 
 # Of one model, where its kernels are given.
 _NUM_STEPS = 1_000
@@ -98,20 +97,25 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
 
     def _inputs_to_fit(self, X: Any) -> Any:
         """Inputs as numbers, once the names of their columns are noted."""
-        goes_on = self._goes_on()
-        if not goes_on:
+        if not self._goes_on():
             self.columns_ = Columns.of(X)
         if self.columns_ is None or not self.columns_.levels:
-            return inputs_to_fit(X)
-        return self._encoded(self.columns_, X, inputs_to_fit, reset=not goes_on)
+            return exact_inputs(X, to_fit=True)
+        return self._encoded(self.columns_, X, to_fit=True)
 
-    def _encoded(
-        self, columns: Columns, X: Any, exact: Callable[[Any], Any], *, reset: bool = False
-    ) -> Array:
+    def _encoded(self, columns: Columns, X: Any, *, to_fit: bool = False) -> Array:
         """The numbers of a frame with categories, once the names of its columns are checked."""
-        columns.check_frame(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return columns.encoded(X, lambda part: check_array(exact(part), dtype=np.float64))
+        if not hasattr(X, "columns"):
+            raise ValueError(
+                f"X must be a frame with the columns {list(columns.names)}, as that of fit, which "
+                f"has categories in {list(columns.levels)}, got {type(X).__name__}."
+            )
+        validate_data(self, X, reset=to_fit and not self._goes_on(), skip_check_array=True)
+
+        def numbers_of(part: Any) -> Any:
+            return check_array(exact_inputs(part, to_fit=to_fit), dtype=np.float64)
+
+        return columns.encoded(X, numbers_of)
 
     def _check_rows(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
@@ -350,7 +354,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         """Inputs for predictions, in raw units, [N, D], of categories their indicators."""
         check_is_fitted(self, "model_")
         if self.columns_ is not None and self.columns_.levels:
-            inputs = self._encoded(self.columns_, X, exact_inputs)
+            inputs = self._encoded(self.columns_, X)
         else:
             inputs = validate_data(self, exact_inputs(X), dtype=np.float64, reset=False)
         with np.errstate(over="ignore"):

@@ -53,15 +53,10 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
     return type(values)({**columns, **seconds}), list(seconds)
 
 
-def exact_inputs(X: Any) -> Any:
-    """Values of :func:`exact_numbers` that may be times."""
-    return exact_numbers("X", X, may_be_times=True)[0]
-
-
-def inputs_to_fit(X: Any) -> Any:
-    """As :func:`exact_numbers`, and say which inputs are times."""
+def exact_inputs(X: Any, *, to_fit: bool = False) -> Any:
+    """Values of :func:`exact_numbers` that may be times, which a fit warns of."""
     numbers, times = exact_numbers("X", X, may_be_times=True)
-    if times:
+    if times and to_fit:
         warnings.warn(
             f"times are taken as seconds since 1970 (UTC): {', '.join(map(str, times))}.",
             UserWarning,
