@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -140,7 +141,6 @@ def export(
 
     :param out: Directory to write, which is new.
     """
-
     with user_mistakes():
         place = out.resolve()
         check_outside(out, [place, *place.parents])
@@ -154,7 +154,7 @@ def export(
             "X": trained.encoder.feature_names,
             "Y": [trained.target_name],
             "classes": trained.classes,
-            "encoder": trained.encoder.to_dict(),
+            "encoder": asdict(trained.encoder),
         }
         export_model(
             units.model,

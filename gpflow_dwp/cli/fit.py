@@ -19,11 +19,10 @@ from gpflow_dwp.data.table import read_to_split
 from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 from gpflow_dwp.files import seal, write_whole
 from gpflow_dwp.optional import check_optional
+from gpflow_dwp.validation import Array
 
 if TYPE_CHECKING:
     from gpflow.likelihoods import Likelihood
-
-    from gpflow_dwp.base import Array
 
 __all__ = ["FitData", "fit", "read_fit_data"]
 

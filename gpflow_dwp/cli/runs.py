@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,9 @@ from gpflow_dwp.data.reading import Format, TableFile, read_file
 from gpflow_dwp.data.table import Task
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.files import held, named, read_sealed, seal, sync, sync_tree, write_whole
+from gpflow_dwp.validation import Array
 
 if TYPE_CHECKING:
-    from gpflow_dwp.base import Array
     from gpflow_dwp.evaluation import RawUnits
 
 __all__ = [
@@ -173,7 +173,7 @@ class TrainedRun:
         paths = {name: directory / name for name in _FILES}
         parts = {
             "files": {name: _digest(path) for name, path in paths.items() if path.is_file()},
-            "encoder": self.encoder.to_dict(),
+            "encoder": asdict(self.encoder),
             "inputs": self.inputs.to_dict(),
             "target": None if self.target is None else self.target.to_dict(),
         }
@@ -212,8 +212,7 @@ class TrainedRun:
 
     def read_rows(self, path: Path, form: Format) -> tuple[TableFile, Array]:
         """Return a table, and its inputs in raw units, [N, D]."""
-        missing = (*self.missing, *form.missing)
-        file = read_file(path, Format(**{**asdict(form), "missing": missing}))
+        file = read_file(path, replace(form, missing=(*self.missing, *form.missing)))
         if not len(file.frame):
             raise TableError(f"{file.path}: no data rows below the header")
         return file, self.encoder.transform(file.frame, where=path)

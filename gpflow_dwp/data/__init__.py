@@ -3,10 +3,4 @@
 from gpflow_dwp.data.standardiser import Standardiser
 from gpflow_dwp.data.table import Table, load_yacht, step_function, varying_sine
 
-__all__ = [
-    "Standardiser",
-    "Table",
-    "load_yacht",
-    "step_function",
-    "varying_sine",
-]
+__all__ = ["Standardiser", "Table", "load_yacht", "step_function", "varying_sine"]

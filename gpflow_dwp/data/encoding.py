@@ -7,16 +7,14 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from gpflow_dwp.data.reading import check_columns, refuse
 from gpflow_dwp.optional import import_optional
-
-if TYPE_CHECKING:
-    from gpflow_dwp.base import Array
+from gpflow_dwp.validation import Array
 
 __all__ = [
     "ColumnEncoder",
@@ -123,13 +121,9 @@ class ColumnEncoder:
                 notes.append(f"column {name!r}: {count} missing cells filled with {value}")
         return notes
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists and dictionaries, for JSON: the arguments of the class by name."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> ColumnEncoder:
-        """The inverse of :meth:`to_dict`."""
+        """Build it from JSON, of its arguments by name."""
         categories = {name: tuple(values) for name, values in fields["categories"].items()}
         return cls(tuple(fields["columns"]), categories, fields["fill"], fields["origins"])
 
@@ -199,10 +193,7 @@ def problem_of(column: Any, numbers: Array, *, may_miss: bool = False, hint: str
         (missing & (not may_miss), "has no value in {place}; --impute fills missing inputs"),
         (wrong, "is not numeric: {cell!r} in {place}{hint}"),
         (np.abs(numbers) >= _LARGEST, "holds {cell} in {place}, too large to be computed with"),
-        (
-            large,
-            "holds {cell} in {place}: {inexact}; {drop}, or subtract their least",
-        ),
+        (large, "holds {cell} in {place}: {inexact}; {drop}, or subtract their least"),
     ):
         if rows.any():
             cell, others = str(column[rows].iloc[0]), int(rows.sum()) - 1

@@ -6,15 +6,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.validation import are_constant, check_matrix
-
-if TYPE_CHECKING:
-    from gpflow_dwp.base import Array
+from gpflow_dwp.validation import Array, are_constant, check_matrix
 
 __all__ = ["Standardiser", "root_mean_square"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,7 @@ from gpflow_dwp.data.encoding import (
 from gpflow_dwp.data.reading import UNKNOWN, Format, TableFile, check_columns, read_file, refuse
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.validation import are_constant
-
-if TYPE_CHECKING:
-    from gpflow_dwp.base import Array
+from gpflow_dwp.validation import Array, are_constant
 
 __all__ = [
     "Table",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def test_times_are_seconds_from_the_first_of_training(tmp_path: Path, kind: str)
     assert table.X[:, 0].tolist() == [86400.0 * day for day in range(12)]
     assert "when: times, taken as seconds from the first" in read.notes[-1]
     later = pandas.DataFrame({"when": ["2020-03-01 12:00:30+00:00"], "old": ["True"]})
-    again = ColumnEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    again = ColumnEncoder.from_dict(json.loads(json.dumps(dataclasses.asdict(encoder))))
     first = pandas.Timestamp(encoder.origins["when"])
     seconds = (pandas.Timestamp("2020-03-01 12:00:30") - first).total_seconds()
     assert again == encoder and again.transform(later).tolist() == [[seconds, 0.0, 1.0]]
