@@ -15,18 +15,8 @@ from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.runs import FIGURES
 from gpflow_dwp.data import Table
 from gpflow_dwp.data.encoding import ColumnEncoder
-from gpflow_dwp.evaluation import (
-    RawUnits,
-    plot_calibration,
-    plot_learning_curve,
-    plot_predictions,
-)
-from gpflow_dwp.evaluation.predictions import (
-    INTERVAL,
-    LabelPredictions,
-    NumberPredictions,
-    predict,
-)
+from gpflow_dwp.evaluation import RawUnits, plot_calibration, plot_learning_curve, plot_predictions
+from gpflow_dwp.evaluation.predictions import INTERVAL, LabelPredictions, NumberPredictions, predict
 from gpflow_dwp.evaluation.variance_shares import variance_shares
 from gpflow_dwp.optional import import_optional
 
@@ -116,15 +106,13 @@ def write_figures(
     :param annealing_steps: When the weight of the log ratios reached 1.
     :param predictions: Of the test rows; None leaves out what is drawn of them.
     """
-
-    def learning_curve() -> Any:
-        return plot_learning_curve(
-            np.arange(1, len(bounds) + 1),
-            bounds,
-            label="ELBO per datum (nats)",
-            annealing_steps=annealing_steps,
-        )
-
+    learning_curve = partial(
+        plot_learning_curve,
+        np.arange(1, len(bounds) + 1),
+        bounds,
+        label="ELBO per datum (nats)",
+        annealing_steps=annealing_steps,
+    )
     draw: list[Callable[[], Any]] = [learning_curve, partial(_of_effect, column, units, data)]
     if predictions is not None:
         draw += [partial(each, predictions, data.test) for each in (_of_truth, _of_calibration)]
@@ -189,9 +177,8 @@ def _of_effect(column: str, units: RawUnits, data: FitData) -> Any:
     return axes
 
 
-def _axes(**options: Any) -> Any:
-    figure = import_optional("matplotlib.figure", "cli").Figure
-    return figure(layout="constrained", **options).add_subplot()
+def _axes() -> Any:
+    return import_optional("matplotlib.figure", "cli").Figure(layout="constrained").add_subplot()
 
 
 def _plain(name: str) -> str:

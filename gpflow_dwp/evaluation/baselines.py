@@ -7,7 +7,6 @@ and variance of numbers, [N] each, or the probabilities of labels, [N, C].
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any
 
 import gpflow
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
@@ -35,7 +35,7 @@ __all__ = [
 Fitted = tuple[float | None, Callable[[Array], Any]]
 Fit = Callable[[Array, Array, int], Fitted]
 
-_MOST_EXACT_ROWS = 1_000
+_MOST_EXACT_ROWS, _NUM_INDUCING = 1_000, 100
 _SCIPY_ITERATIONS = 200
 _MOST_FOLDS = 5
 _LEAST_PROBABILITY = 1e-15
@@ -49,7 +49,6 @@ def simple_scores(
     test: tuple[Array, Array],
     target: Standardiser | None,
     *,
-    num_inducing: int = 100,
     seed: int = 0,
 ) -> dict[str, Scores | Exception]:
     """Train a linear model, boosting and, of numbers, a GP; return their scores by name.
@@ -59,8 +58,7 @@ def simple_scores(
     :param train: X [N, D] and Y [N, 1], standardised.
     :param test: Test rows, in the same form.
     :param target: Standardiser of numbers, in whose raw units the scores are; None for labels.
-    :param num_inducing: Rows at which the sparse GP's inducing inputs start.
-    :param seed: For these rows and for folds.
+    :param seed: For inducing inputs of the sparse GP, which start at 100 rows, and for folds.
     :raises ImportError: If scikit-learn is not installed.
     """
     fits: dict[str, Fit] = {
@@ -73,7 +71,7 @@ def simple_scores(
         if len(train[0]) > _MOST_EXACT_ROWS:
             name = "sparse GP (GPflow's SGPR)"
             rng = np.random.default_rng(seed)
-            points = rng.choice(rows, min(num_inducing, len(rows)), replace=False)
+            points = rng.choice(rows, min(_NUM_INDUCING, len(rows)), replace=False)
         fits = {
             "linear regression": fit_linear,
             "gradient boosting": fit_boosting,
@@ -196,8 +194,6 @@ def fit_gp(X: Array, y: Array, seed: int, inducing_inputs: Array | None = None) 
     return float(model.maximum_log_likelihood_objective()), predict
 
 
-def _threads_for(X: Array) -> contextlib.AbstractContextManager[Any]:
+def _threads_for(X: Array) -> threadpool_limits:
     """As many threads of OpenMP as pay for the rows of a table [N, D]."""
-    if len(X) >= _ROWS_FOR_THREADS:
-        return contextlib.nullcontext()
-    return import_optional("threadpoolctl", "cli").threadpool_limits(1, user_api="openmp")
+    return threadpool_limits(1 if len(X) < _ROWS_FOR_THREADS else None, user_api="openmp")

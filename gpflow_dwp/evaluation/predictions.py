@@ -64,28 +64,26 @@ class Scores(NamedTuple):
         return cls(error=error, ece=expected_calibration_error(probabilities, labels), **known)
 
 
-def expected_calibration_error(
-    probabilities: npt.ArrayLike, labels: npt.ArrayLike, num_bins: int = 15
-) -> float:
+def expected_calibration_error(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Mean distance of confidence from accuracy (Guo, Pleiss, Sun and Weinberger, 2017, eq. 3).
 
-    Confidence is the probability of the most probable class; rows are put into bins of equal width
-    by it, and bins count by their rows.
+    Confidence is the probability of the most probable class; rows are put into 15 bins of equal
+    width by it, and bins count by their rows.
 
     :param probabilities: Probability of each class, [N, C].
     :param labels: Class indices, [N].
-    :param num_bins: Number of bins between 0 and 1.
     """
     of_classes, indices = np.asarray(probabilities, np.float64), np.asarray(labels)
     confidence = of_classes.max(axis=1)
     excess = confidence - (of_classes.argmax(axis=1) == indices)
-    bins = np.minimum((confidence * num_bins).astype(int), num_bins - 1)
-    return float(np.abs(np.bincount(bins, excess, num_bins)).sum() / len(indices))
+    bins = np.minimum((confidence * _NUM_BINS).astype(int), _NUM_BINS - 1)
+    return float(np.abs(np.bincount(bins, excess)).sum() / len(indices))
 
 
 INTERVAL = 0.95
 """Probability of the intervals of :class:`NumberPredictions`."""
 
+_NUM_BINS = 15
 _LABELS = (likelihoods.Bernoulli, likelihoods.MultiClass, likelihoods.Softmax)
 
 

@@ -264,12 +264,8 @@ class PredictiveDistribution:
 
     def _flat(self) -> tuple[Array, Array, Array | None]:
         """Means and variances of all targets side by side, [S, N P], and weights."""
-        num_samples = len(self.means)
-        return (
-            self.means.reshape(num_samples, -1),
-            self.variances.reshape(num_samples, -1),
-            self.weights,
-        )
+        shape = len(self.means), -1
+        return self.means.reshape(shape), self.variances.reshape(shape), self.weights
 
     def _probable(self) -> PredictiveDistribution:
         """The components of which probabilities consist: densities far out have others, too."""
