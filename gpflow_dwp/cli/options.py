@@ -164,7 +164,8 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
         yield "--target is missing: name the column to predict"
     if isinstance(options.depth, int) and options.depth < 1:
         yield f"--depth must be a positive integer, or auto, got {options.depth}"
-    if options.effort is not None and (options.depth or "auto") != "auto":
+    is_auto = options.model == "DWP" and options.depth in (None, "auto")
+    if options.effort is not None and not is_auto:
         yield "--effort is for --depth auto"
     if options.depth == "auto" and options.model != "DWP":
         yield f"--depth auto is for --model DWP: give the --depth of a {options.model}"

@@ -216,6 +216,7 @@ REFUSED += [
         ("--model GP", "Invalid value .GP. for --model.*is a DWP with --depth 1"),
         ("--model DGP --depth auto", "--depth auto is for --model DWP: give the --depth of a DGP"),
         ("--effort quick --depth 2", "--effort is for --depth auto"),
+        ("--effort quick --model DGP", "--effort is for --depth auto"),
         ("--depth 0", "--depth must be a positive integer, or auto, got 0"),
         ("--num-inducing 2000000000", "--num-inducing. Must be <= 1000000"),
         ("--test-fraction 0.999", "cannot hold out 0.999 of 40 rows: no row is left"),
