@@ -62,9 +62,7 @@ def shares(units: RawUnits, X: Array, encoder: ColumnEncoder) -> dict[str, float
     return dict(sorted(named.items(), key=lambda pair: -pair[1]))
 
 
-def effect_of(
-    column: str, units: RawUnits, X: Array, encoder: ColumnEncoder, seed: int
-) -> tuple[Array, Any]:
+def effect_of(column: str, units: RawUnits, X: Array, encoder: ColumnEncoder) -> tuple[Array, Any]:
     """Return values of a column, [G], and predictions of them with the other inputs' medians.
 
     Of categories the values are their numbers.
@@ -78,7 +76,7 @@ def effect_of(
         inputs = values[:, None]
     rows = np.tile(np.median(X, axis=0), [len(values), 1])
     rows[:, places] = inputs
-    return values, predict(units, rows, num_samples=_DRAWS, seed=seed)
+    return values, predict(units, rows, num_samples=_DRAWS)
 
 
 def _places(encoder: ColumnEncoder) -> dict[str, list[int]]:
@@ -159,7 +157,7 @@ def _of_calibration(predictions: NumberPredictions | LabelPredictions, test: Tab
 
 
 def _of_effect(column: str, units: RawUnits, data: FitData) -> Any:
-    values, predictions = effect_of(column, units, data.train.X, data.encoder, 0)
+    values, predictions = effect_of(column, units, data.train.X, data.encoder)
     axes, categories = _axes(), data.encoder.categories.get(column)
     marker = "." if categories else ""
     if isinstance(predictions, LabelPredictions):

@@ -71,9 +71,9 @@ def test_the_relevance_and_effect_of_linear_inputs(monkeypatch: pytest.MonkeyPat
     # Exchanged rows differ by the root of 2 standard deviations; those of predictions are sqrt(10).
     assert found["a"] == pytest.approx(3.0 * np.sqrt(2.0 / 10.0), rel=0.05)
     assert found["b"] == pytest.approx(np.sqrt(2.0 / 10.0), rel=0.05)
-    values, predictions = effect_of("a", None, X, ENCODER, 0)
+    values, predictions = effect_of("a", None, X, ENCODER)
     np.testing.assert_allclose(predictions.mean, 3.0 * values + np.median(X[:, 3]))
-    places, predictions = effect_of("town", None, X, ENCODER, 0)
+    places, predictions = effect_of("town", None, X, ENCODER)
     assert places.tolist() == [0.0, 1.0] and np.ptp(predictions.mean) == 0.0
 
 
