@@ -68,7 +68,9 @@ def suggest(
     emulator = as_emulator(model)
     limits = emulator.columns.limits(bounds)
     if isinstance(candidates, int):
-        seed = emulator.num_runs if seed is None else seed
+        if seed is None:
+            models = [emulator.model] if emulator.model else [each.model_ for each in model.links]
+            seed = sum(each.num_data for each in models)
         X = emulator.columns.expanded(sobol_points(limits, candidates, seed))
     else:
         X = emulator.points("candidates", candidates)
@@ -98,7 +100,7 @@ def suggest(
         column = covariance[:, :, best]
         scaled = column / (column[:, [best]] + noise[:, [best]])
         covariance = covariance - scaled[:, :, None] * column[:, None, :]
-    return emulator.as_given(X[chosen])
+    return emulator.columns.decoded(X[chosen]) if getattr(model, "columns_", None) else X[chosen]
 
 
 def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:

@@ -55,12 +55,6 @@ class Emulator:
         return columns or Columns.of_numbers(self.posterior.num_inputs)
 
     @property
-    def num_runs(self) -> int:
-        """How many runs there are, of all links of a chain."""
-        models = [self.model] if self.model else [each.model_ for each in self.estimator.links]
-        return sum(each.num_data for each in models)
-
-    @property
     def runs(self) -> Array:
         """Inputs of the runs, in raw units, [N, E]."""
         rows: Any = getattr(self.estimator, "_rows", None) or (self.model and self.model.rows)
@@ -74,10 +68,6 @@ class Emulator:
         if self.estimator is not None:
             return np.asarray(self.estimator._check_inputs(values))
         return check_matrix(name, values)
-
-    def as_given(self, X: Array) -> Any:
-        """Inputs as those of fit: a frame, if that had categories or whole numbers."""
-        return self.columns.decoded(X) if getattr(self.estimator, "columns_", None) else X
 
     def moments(self, X: Any) -> tuple[Any, Any]:
         """Mean and variance of observations, nugget included, [N, P] each."""
