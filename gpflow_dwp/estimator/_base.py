@@ -168,7 +168,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         goes_on = seed is None and self._goes_on()
         if goes_on:
             seed = self._seed  # So that the same rows are held out of the same data.
-            inputs, targets = self._standardisers()
+            inputs, targets = self.input_standardiser_, getattr(self, "output_standardiser_", None)
         elif seed is None:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         held_out: RegressionData | None = None
@@ -366,12 +366,9 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             )
         return inputs
 
-    def _standardisers(self) -> tuple[Standardiser, Standardiser | None]:
-        return self.input_standardiser_, getattr(self, "output_standardiser_", None)
-
     def _raw_units(self, *, of_outputs: bool = True) -> RawUnits:
-        inputs, outputs = self._standardisers()
-        return RawUnits(self.model_, inputs, outputs if of_outputs else None)
+        outputs = getattr(self, "output_standardiser_", None) if of_outputs else None
+        return RawUnits(self.model_, self.input_standardiser_, outputs)
 
     def _posterior(self) -> MixturePosterior:
         """The draws of all predictions: the same at every call."""

@@ -50,16 +50,11 @@ def left_out_of_finest(
 
 
 def left_out_of_field(
-    chain: ChainedEmulator, basis: Array, variance: Array, rows: Array, num_samples: int
+    chain: ChainedEmulator, num_samples: int
 ) -> tuple[PredictiveDistribution, Array]:
-    """Predict each run of a field; the patterns are those of all runs.
-
-    :param basis: Patterns, [K, P].
-    :param variance: Of what they leave, [P].
-    :param rows: All runs, [N, P].
-    :return: As above.
-    """
-    regressor = chain.links[0]
+    """Predict each run of a field, likewise; the patterns are those of all runs."""
+    field: Any = chain._field
+    regressor, (_, basis, variance, _, rows) = chain.links[0], field
     layer, units = regressor.model_.output_layer, regressor.output_standardiser_
     found = leave_one_out(regressor.model_, num_samples, chain._seed)
     if found.warp is not None or found.weights is not None:

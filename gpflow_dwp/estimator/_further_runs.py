@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from gpflow import Parameter
 from gpflow.kernels import SeparateIndependent
 from gpflow.likelihoods import Gaussian
 from threadpoolctl import threadpool_limits
@@ -110,10 +109,9 @@ def _model_of_runs(
     as_before = {name: getattr(estimator, name) for name in OF_MODELS if name != "inducing"}
     as_before["width"] = old.hidden_layers[0].df if old.hidden_layers else None
     likelihood, kernel = old.likelihood, kernel_name(old.layers[0].kernel)
-    is_gaussian = type(likelihood) in (Gaussian, WarpedGaussian)
+    is_normal = type(likelihood) in (Gaussian, WarpedGaussian)
+    has_one_noise = is_normal and getattr(likelihood.variance, "shape", None) == ()
     noise: Any = "noise_free" if is_noise_free(likelihood) else name_of_likelihood(likelihood)
-    variance = likelihood.variance if is_gaussian else None
-    has_one_noise = isinstance(variance, Parameter) and variance.shape.rank == 0
     is_deep = bool(old.hidden_layers)
     inputs = np.asarray(data[0])
     is_small = isinstance(estimator.kernel, str) and len(inputs) <= _FEW_RUNS

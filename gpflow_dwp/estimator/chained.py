@@ -280,8 +280,7 @@ class ChainedEmulator(PredictsNumbers):
     def _left_out(self, num_samples: int) -> tuple[PredictiveDistribution, Array] | None:
         """Runs from all others, and these, of a chain that has runs; None of linked emulators."""
         if self._field is not None:
-            _, basis, variance, _, rows = self._field
-            return left_out_of_field(self, basis, variance, rows, num_samples)
+            return left_out_of_field(self, num_samples)
         return left_out_of_finest(self, num_samples) if self._is_coarse_to_fine else None
 
     def _links_of(self, stage: int) -> list[Link]:
@@ -332,11 +331,7 @@ class ChainedEmulator(PredictsNumbers):
         self._added += (added,)
 
     def _fit_stage(
-        self,
-        stage: int,
-        X: Array,
-        y: Array,
-        regressor: DeepWishartRegressor | None = None,
+        self, stage: int, X: Array, y: Array, regressor: DeepWishartRegressor | None = None
     ) -> None:
         """Fit emulators of a version to what is predicted of the one before."""
         known = self._known(X, stage)
@@ -351,9 +346,8 @@ class ChainedEmulator(PredictsNumbers):
         if y.reshape(len(y), -1).shape[1] == width:
             link = Link(clone(regressor), columns, last)
             link.regressor.fit(known[:, columns], _less(y, known, link))
-            both = self.links[-1], link.regressor
-            plain = Gaussian, RowMeansGaussian
-            is_normal = all(type(each.model_.likelihood) in plain for each in both)
+            both, normal = (self.links[-1], link.regressor), (Gaussian, RowMeansGaussian)
+            is_normal = all(type(each.model_.likelihood) in normal for each in both)
             if is_normal and not any(np.isfinite(each._constants).any() for each in both):
                 self._append(link.regressor, columns, stage, last)
 

@@ -337,11 +337,6 @@ def _failed_runs(y: Any) -> npt.NDArray[np.bool_]:
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.dtype.kind not in "fO":
         return np.zeros(len(values) if values.ndim else 0, bool)
-    missing = values != values if values.dtype.kind == "f" else _is_nan(values)
-    return np.asarray(missing).all(axis=tuple(range(1, values.ndim)))
-
-
-def _is_nan(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    return np.array([isinstance(v, float) and np.isnan(v) for v in values.flat]).reshape(
-        values.shape
-    )
+    if values.dtype.kind == "O":
+        values = np.vectorize(lambda v: v if isinstance(v, float) else 0.0, [float])(values)
+    return np.isnan(values).all(axis=tuple(range(1, values.ndim)))
