@@ -201,22 +201,20 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         seen = X, Y, weights
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
-        row_means = None
         if noise_std is not None and targets is not None:
-            row_means, weights = RowMeansGaussian.of_known(np.square(noise_std / targets.scale))
+            likelihood, weights = RowMeansGaussian.of_known(np.square(noise_std / targets.scale))
             data = X, Y, weights
         elif weights is None and not goes_on and self._joins_replicates(Y):
-            joined = RowMeansGaussian.of_replicates(X, Y)
-            row_means, data = (None, data) if joined is None else joined
+            likelihood, data = RowMeansGaussian.of_replicates(X, Y) or (likelihood, data)
         held_out = None if held_out is None else standardise(*held_out)
         if goes_on:
             model = copy_of(self.model_)  # Training that fails leaves the old one as it is.
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str) or self.candidates is not None:
-            model, history = self._select(data, held_out, likelihood, seed, row_means)
+            model, history = self._select(data, held_out, likelihood, seed)
         else:
-            model = self._build(data, self.kernel, likelihood or row_means, seed)
+            model = self._build(data, self.kernel, likelihood, seed)
             history = self._take_steps(model, data, held_out, seed)
         if mean is not None:
             set_mean(model, mean)
@@ -264,14 +262,15 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         held_out: RegressionData | None,
         likelihood: Likelihood | None,
         seed: int,
-        row_means: RowMeansGaussian | None,
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
         asked = self.get_params(deep=False)
         asked = {each.name: asked[each.name] for each in fields(Choice) if each.name in asked}
-        if likelihood is not None:
+        if isinstance(likelihood, RowMeansGaussian):
+            asked |= {"likelihood": "gaussian", "row_means": likelihood}
+        elif likelihood is not None:
             asked["likelihood"] = likelihood
-        if row_means is not None or (self.mean_function and self.likelihood == "auto"):
-            asked |= {"likelihood": "gaussian", "row_means": row_means}
+        elif self.mean_function and self.likelihood == "auto":
+            asked["likelihood"] = "gaussian"
         asked["may_warp"] = self.mean_function is None
         if isinstance(self.mean_function, str):
             asked |= {"depth": 1, "kernel": LINE if self.kernel == "auto" else self.kernel}
