@@ -67,11 +67,12 @@ def suggest(
     check_choice(get_args(Criterion), criterion=criterion)
     emulator = as_emulator(model)
     limits = emulator.columns.limits(bounds)
-    if isinstance(candidates, int):
+    if isinstance(candidates, int | np.integer):
+        check_integers(at_least=batch, candidates=candidates)
         if seed is None:
             models = [emulator.model] if emulator.model else [each.model_ for each in model.links]
             seed = sum(each.num_data for each in models)
-        X = emulator.columns.expanded(sobol_points(limits, candidates, seed))
+        X = emulator.columns.expanded(sobol_points(limits, int(candidates), seed))
     else:
         X = emulator.points("candidates", candidates)
     codes = emulator.columns.codes(X)

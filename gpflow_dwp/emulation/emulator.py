@@ -15,7 +15,7 @@ from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.validation import check_matrix
+from gpflow_dwp.validation import check_integers, check_matrix
 
 __all__ = ["Emulator", "as_emulator", "sobol_points"]
 
@@ -111,6 +111,7 @@ def as_emulator(model: Any) -> Emulator:
 
 def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
     """Scrambled Sobol points within bounds, [num_points, D]."""
+    check_integers(num_points=num_points)
     points = qmc.Sobol(len(bounds), rng=np.random.default_rng(seed))
     unit = points.random_base2(math.ceil(math.log2(num_points)))[:num_points]
     return np.asarray(qmc.scale(unit, *bounds.T))

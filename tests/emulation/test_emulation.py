@@ -411,6 +411,10 @@ def test_bad_input_is_named(emulator: DeepWishartRegressor) -> None:
     for bounds, message in wrong:
         with pytest.raises(ValueError, match=message):
             emulation.suggest(emulator, bounds, candidates=BOUNDS.T)
+    with pytest.raises(ValueError, match="candidates must be an integer of at least 2, got 0"):
+        emulation.suggest(emulator, BOUNDS, 2, candidates=0)
+    with pytest.raises(ValueError, match="num_points must be a positive integer, got 0"):
+        emulation.main_effects(emulator, BOUNDS, num_points=0)
     unfit = (DeepWishartRegressor(), "must be fitted"), ("gp", "DeepWishartRegressor")
     for model, message in unfit:
         with pytest.raises(ValueError, match=message):
