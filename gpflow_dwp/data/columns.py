@@ -35,11 +35,12 @@ class Columns:
     def of(cls, X: Any) -> Columns | None:
         """Look at what is fitted to; None without categories and whole numbers in a frame.
 
-        Text and pandas' categories are categories; Boolean columns are 0 and 1.
+        Text and pandas' categories are categories; Boolean columns are 0 and 1. A frame in which
+        names come twice is a matrix.
 
         :raises ValueError: If a column has more texts than categories may have.
         """
-        if not hasattr(X, "columns"):
+        if not hasattr(X, "columns") or len({*X.columns}) < len(X.columns):
             return None
         frame = _as_frame(X)
         kinds = {name: kind_of(frame[name]) for name in frame if frame[name].dtype.kind not in "bM"}

@@ -109,6 +109,12 @@ def test_emulation_knows_levels_and_whole_numbers(fitted: DeepWishartRegressor) 
     np.testing.assert_allclose(told.predict(new), wear(new), atol=0.02)
 
 
+def test_names_that_come_twice_are_those_of_a_matrix() -> None:
+    """Catches a frame of two columns that is taken for one of them."""
+    frame = runs()[["speed", "passes"]].set_axis(["a", "a"], axis=1)
+    assert Columns.of(frame) is None and Columns.of(frame.set_axis(["a", "b"], axis=1)) is not None
+
+
 def test_what_cannot_be_used_is_named(fitted: DeepWishartRegressor) -> None:
     """Catches a level, a frame or a bound that is taken for another."""
     frame = runs()[:3]
