@@ -249,6 +249,11 @@ class ChainedEmulator(PredictsNumbers):
         inputs = check_matrix("X", X)
         if inputs.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {inputs.shape[1]}.")
+        if hasattr(X, "columns") and hasattr(self.links[0], "feature_names_in_"):
+            names = [X.columns[column] for column in self._columns[0]]
+            expected = list(self.links[0].feature_names_in_)
+            if names != expected:
+                raise ValueError(f"X must have columns {expected} for the first link, got {names}.")
         return inputs
 
     def _raw_units(self, *, of_outputs: bool = True) -> RawUnits:

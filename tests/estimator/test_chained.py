@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import gpflow
 import numpy as np
+import pandas
 import pytest
 import tensorflow as tf
 from scipy.stats import qmc
@@ -312,6 +313,17 @@ def test_noise_is_passed_on_or_not() -> None:
     for found, noise in zip(spread, (True, False), strict=True):
         std = noisy.predict(X[:1], return_std=True, include_noise=noise)[1]
         np.testing.assert_allclose(found, 3.0 * std, rtol=0.05)
+
+
+def test_a_chain_knows_the_names_of_columns() -> None:
+    """Catches a frame whose columns change places, which a regressor refuses."""
+    X = pandas.DataFrame(design(7), columns=["a", "b"])
+    first = one_layer().fit(X, X["a"] + 2.0 * X["b"])
+    chain = ChainedEmulator([first], [[2, 0]], num_inputs=3)
+    given = pandas.DataFrame({"b": X["b"], "c": 0.0, "a": X["a"]})
+    np.testing.assert_allclose(chain.predict(given), first.predict(X), atol=1e-4)
+    with pytest.raises(ValueError, match=r"columns .'a', 'b'. for the first link, got .'b', 'a'."):
+        chain.predict(given[["a", "c", "b"]])
 
 
 def test_bad_input_is_named(linked: ChainedEmulator) -> None:
