@@ -6,7 +6,7 @@ import json as json_module
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -20,12 +20,9 @@ from gpflow_dwp.cli.reports import (
     scores_as_text,
 )
 from gpflow_dwp.cli.runs import FIGURES, METRICS, OPTIONS, Run, TrainedRun, check_outside
-from gpflow_dwp.data.reading import UNKNOWN
+from gpflow_dwp.data.reading import UNKNOWN, TableFile
 from gpflow_dwp.files import check_can_be_made, replacing
 from gpflow_dwp.optional import list_versions
-
-if TYPE_CHECKING:
-    from gpflow_dwp.data.reading import TableFile
 
 __all__ = ["evaluate", "export", "info", "predict"]
 

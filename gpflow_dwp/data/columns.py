@@ -86,7 +86,7 @@ class Columns:
         :param matrix_of: What makes a matrix of the columns without categories.
         :raises ValueError: If it has a level that the first one has not.
         """
-        frame = _as_frame(X)
+        frame, blocks = _as_frame(X), {}
         for name, known in self.levels.items():
             names = as_names(frame[name])
             for row in np.flatnonzero(~np.isin(names, known))[:1]:
@@ -94,14 +94,11 @@ class Columns:
                     f"X[{name!r}] must be one of the levels that fit has seen, "
                     f"{', '.join(map(repr, known))}, got {names[row]!r} in row {row + 1}."
                 )
-        others = [name for name in self.names if name not in self.levels]
-        numbers = iter(matrix_of(frame[others]).T[:, :, None]) if others else iter(())
-        ends = np.cumsum([len(known) for known in self.levels.values()])[:-1]
-        indicators = np.split(self.encoder.transform(frame, where="X"), ends, axis=1)
-        of_levels = dict(zip(self.levels, indicators, strict=True))
-        return np.hstack(
-            [of_levels[name] if name in of_levels else next(numbers) for name in self.names]
-        )
+            blocks[name] = names[:, None] == np.array(known, object)
+        if others := [name for name in self.names if name not in blocks]:
+            numbers = matrix_of(frame[others])
+            blocks |= {name: numbers[:, [index]] for index, name in enumerate(others)}
+        return np.hstack([blocks[name] for name in self.names]).astype(np.float64)
 
     def rounded(self, codes: Array) -> Array:
         """Codes, [N, D], as levels and whole numbers are."""
