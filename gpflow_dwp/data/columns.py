@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +55,9 @@ class Columns:
         return found if categories or found.are_whole.any() else None
 
     @classmethod
-    def of_numbers(cls, num_columns: int) -> Columns:
-        """Those of a matrix."""
-        return cls((*range(num_columns),), ("float64",) * num_columns, ColumnEncoder(()))
+    def of_numbers(cls, names: Sequence[Any]) -> Columns:
+        """Those of a matrix, or of a frame of numbers that need not be whole."""
+        return cls((*names,), ("float64",) * len(names), ColumnEncoder(()))
 
     @property
     def levels(self) -> Mapping[str, tuple[str, ...]]:

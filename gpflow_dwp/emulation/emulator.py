@@ -51,8 +51,8 @@ class Emulator:
     @property
     def columns(self) -> Columns:
         """Those of the frame that an estimator was fitted to, else of numbers."""
-        columns = None if self.estimator is None else self.estimator.columns_
-        return columns or Columns.of_numbers(self.posterior.num_inputs)
+        names = getattr(self.estimator, "feature_names_in_", range(self.posterior.num_inputs))
+        return getattr(self.estimator, "columns_", None) or Columns.of_numbers(names)
 
     @property
     def runs(self) -> Array:

@@ -136,7 +136,7 @@ def sample_plausible(
     """
     check_integers(at_least=8, num_points=num_points)
     check_positive(cutoff=cutoff)
-    limits, rng = Columns.of_numbers(len(bounds)).limits(bounds), np.random.default_rng(seed)
+    limits, rng = Columns.of_numbers(range(len(bounds))).limits(bounds), np.random.default_rng(seed)
     points = sobol_points(limits, num_points, seed)
     values, share = implausible(points), 1.0
     for _ in range(_MOST_LEVELS):
@@ -176,7 +176,7 @@ def plot_implausibility(
     :param resolution: Cells along each input.
     :param seed: Of the points.
     """
-    limits = Columns.of_numbers(len(bounds)).limits(bounds)
+    limits = Columns.of_numbers(range(len(bounds))).limits(bounds)
     points = sobol_points(limits, num_points, seed)
     values = implausible(points)
     size, names = len(limits), names or [f"x{each + 1}" for each in range(len(limits))]

@@ -109,6 +109,15 @@ def test_emulation_knows_levels_and_whole_numbers(fitted: DeepWishartRegressor) 
     np.testing.assert_allclose(told.predict(new), wear(new), atol=0.02)
 
 
+def test_bounds_go_by_name_in_any_frame() -> None:
+    """Catches names that are those of whole numbers and categories alone."""
+    frame = runs()[["speed"]].assign(depth=np.linspace(2.0, 3.0, 40))
+    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "random_state": 0}
+    one = DeepWishartRegressor(depth=1, **given).fit(frame, frame["speed"])
+    new = emulation.suggest(one, {"depth": (2.0, 3.0), "speed": (0.0, 1.0)}, 2, candidates=16)
+    assert (np.floor(new) == [[0.0, 2.0]] * 2).all()
+
+
 def test_names_that_come_twice_are_those_of_a_matrix() -> None:
     """Catches a frame of two columns that is taken for one of them."""
     frame = runs()[["speed", "passes"]].set_axis(["a", "a"], axis=1)
