@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 from gpflow_dwp.files import seal, write_whole
 from gpflow_dwp.optional import check_optional
 from gpflow_dwp.validation import Array
-
-if TYPE_CHECKING:
-    from gpflow.likelihoods import Likelihood
 
 __all__ = ["FitData", "fit", "read_fit_data"]
 
@@ -92,14 +88,6 @@ class FitData:
             f"{train.target_name}: {len(train.X)} training rows, {len(self.test.X)} test rows, "
             f"{train.X.shape[1]} inputs"
         )
-
-    @property
-    def likelihood(self) -> Likelihood | None:
-        """That of labels; None for a Gaussian one."""
-        from gpflow_dwp.likelihoods.named import likelihood_of_labels
-
-        classes = self.train.classes
-        return None if classes is None else likelihood_of_labels(len(classes))
 
     @property
     def offset(self) -> float:

@@ -27,6 +27,7 @@ from gpflow_dwp.evaluation.baselines import simple_scores
 from gpflow_dwp.evaluation.predictions import judge
 from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.files import read_sealed, seal, write_whole
+from gpflow_dwp.likelihoods.named import likelihood_of_labels
 from gpflow_dwp.models import VariationalModel, load_model, model_summary, save_model
 from gpflow_dwp.optional import list_versions
 from gpflow_dwp.selection import Selection, select_model
@@ -181,13 +182,19 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
         print(json.dumps({"directory": str(run.directory), **metrics}))
 
 
+def _likelihood(options: FitOptions, data: FitData) -> Any:
+    """That of labels, or of numbers the one that is asked for, if any."""
+    classes = data.train.classes
+    return options.likelihood if classes is None else likelihood_of_labels(len(classes))
+
+
 def _build_model(options: FitOptions, data: FitData) -> VariationalModel:
     """An untrained model, which has a single layer where the depth is still to be chosen."""
     return _BUILDERS[options.model][1](
         data.standardised(data.train),
         1 if options.depth == "auto" else options.depth,
         num_samples=2,
-        likelihood=data.likelihood or options.likelihood or "gaussian",
+        likelihood=_likelihood(options, data) or "gaussian",
         **options.model_arguments,
     )
 
@@ -196,7 +203,7 @@ def _choose(data: FitData, options: FitOptions) -> _Trained:
     """Train models of several depths, and take the one that predicts best."""
     selection = select_model(
         data.standardised(data.train),
-        likelihood=data.likelihood or options.likelihood or "auto",
+        likelihood=_likelihood(options, data) or "auto",
         effort=options.effort or "default",
         num_steps=options.num_steps,
         progress=not options.quiet,
