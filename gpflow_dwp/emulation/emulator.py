@@ -112,6 +112,7 @@ def as_emulator(model: Any) -> Emulator:
 def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
     """Scrambled Sobol points within bounds, [num_points, D]."""
     check_integers(num_points=num_points)
-    points = qmc.Sobol(len(bounds), rng=np.random.default_rng(seed))
+    # SciPy before 1.15 has no `rng`.
+    points = qmc.Sobol(len(bounds), seed=np.random.default_rng(seed))
     unit = points.random_base2(math.ceil(math.log2(num_points)))[:num_points]
     return np.asarray(qmc.scale(unit, *bounds.T))

@@ -128,7 +128,7 @@ def sobol_indices(
             func=evaluate,
             n=size,
             dists=[scipy.stats.uniform(low, high - low) for low, high in limits],
-            rng=np.random.default_rng([seed, group]),
+            random_state=np.random.default_rng([seed, group]),
         )
         shape = -1, emulator.num_outputs, len(limits)
         parts = indices.first_order, indices.total_order

@@ -198,7 +198,7 @@ class ChainedPosterior(MixturePosterior):
         field: Field | None = None,
     ) -> None:
         widths = [2 * int(each[0].regressor.model_.num_outputs or 1) for each in stages]
-        sobol = qmc.Sobol(sum(widths), rng=np.random.default_rng(seed))
+        sobol = qmc.Sobol(sum(widths), seed=np.random.default_rng(seed))
         size = 2 ** int(np.ceil(np.log2(num_samples)))
         normals = norm.ppf(np.clip(sobol.random(size)[:num_samples], 1e-12, 1.0 - 1e-12))
         parts = np.split(normals, np.cumsum(widths)[:-1], axis=1)

@@ -40,7 +40,8 @@ def ridge(X: np.ndarray) -> np.ndarray:
 
 
 def design(bounds: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
-    unit = qmc.LatinHypercube(len(bounds), optimization="random-cd", rng=seed).random(size)
+    rng = np.random.default_rng(seed)
+    unit = qmc.LatinHypercube(len(bounds), optimization="random-cd", seed=rng).random(size)
     return qmc.scale(unit, *bounds.T)
 
 

@@ -31,7 +31,9 @@ def ball(X: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def linear() -> DeepWishartRegressor:
-    X = qmc.scale(qmc.LatinHypercube(2, rng=0).random(20), [-1.0, -1.0], [2.0, 2.0])
+    X = qmc.scale(
+        qmc.LatinHypercube(2, seed=np.random.default_rng(0)).random(20), [-1.0, -1.0], [2.0, 2.0]
+    )
     given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "depth": 1}
     return DeepWishartRegressor(**given, random_state=0).fit(X, X @ MATRIX.T + 1.0)
 
@@ -129,7 +131,7 @@ def test_chains_start_where_the_observation_leads(linear: DeepWishartRegressor) 
 def test_a_discrepancy_is_a_process_of_the_settings() -> None:
     """Catches settings in the wrong columns, and covariances that are left out or in other units.
     By another route: densities of Kennedy and O'Hagan in NumPy, of an emulator that is not sure."""
-    X = qmc.LatinHypercube(3, rng=1).random(9) * [2.0, 1.0, 3.0]
+    X = qmc.LatinHypercube(3, seed=np.random.default_rng(1)).random(9) * [2.0, 1.0, 3.0]
     given = {"likelihood": "noise_free", "kernel": "Matern52", "depth": 1, "random_state": 0}
     y = 40.0 + 10.0 * np.sin(X[:, 0] + X[:, 1]) * X[:, 2]
     fitted = DeepWishartRegressor(**given).fit(X, y)

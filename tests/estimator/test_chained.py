@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import gpflow
 import numpy as np
 import pandas
 import pytest
+import scipy.stats
 import tensorflow as tf
 from scipy.stats import qmc
 
@@ -32,7 +34,8 @@ def one_layer(**arguments: object) -> DeepWishartRegressor:
 
 
 def design(size: int, num_inputs: int = 2, seed: int = 10) -> np.ndarray:
-    return qmc.LatinHypercube(num_inputs, optimization="random-cd", rng=seed).random(size)
+    rng = np.random.default_rng(seed)
+    return qmc.LatinHypercube(num_inputs, optimization="random-cd", seed=rng).random(size)
 
 
 def fine(X: np.ndarray) -> np.ndarray:
@@ -123,6 +126,25 @@ def test_all_of_emulation_takes_a_chain(linked: ChainedEmulator, tmp_path: Path)
     np.testing.assert_array_equal(loaded.predict(x), mean)
     left_out = emulation.leave_one_out(linked).mean
     np.testing.assert_array_equal(left_out, emulation.leave_one_out(linked.links[1]).mean)
+
+
+def test_seeds_go_by_names_that_all_of_scipy_knows(
+    linked: ChainedEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches ``rng``, which SciPy has since 1.15: older ones are allowed."""
+
+    def older(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **named: object) -> object:
+            assert "rng" not in named
+            return function(*arguments, **named)
+
+        return call
+
+    monkeypatch.setattr(qmc, "Sobol", older(qmc.Sobol))
+    monkeypatch.setattr(scipy.stats, "sobol_indices", older(scipy.stats.sobol_indices))
+    chain = ChainedEmulator(linked.links, [None, [2, 0]], num_samples=8)
+    found = emulation.sobol_indices(chain, SQUARE, num_points=16, num_functions=8)
+    assert found.first.shape == (2,)
 
 
 def test_an_exported_chain_needs_tensorflow_alone(linked: ChainedEmulator, tmp_path: Path) -> None:

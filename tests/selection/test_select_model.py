@@ -129,7 +129,7 @@ def test_targets_are_warped_where_that_pays() -> None:
 
 def test_a_warp_has_to_pay_in_rows_that_it_has_not_seen() -> None:
     """Catches a warp as steep as where no row is missed by far, which misses other rows by far."""
-    points = qmc.Sobol(2, rng=0).random(512)
+    points = qmc.Sobol(2, seed=np.random.default_rng(0)).random(512)
     swirl = np.sin(1.0 / (0.7 * points + 0.3).prod(1, keepdims=True))
     X, Y = standardised(points), standardised(swirl)
     given = {**SHORT, "kernel": "SquaredExponential", "effort": "quick"}
