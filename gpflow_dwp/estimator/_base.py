@@ -166,13 +166,14 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
             raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
         goes_on = seed is None and self._goes_on()
+        # `tell` holds out what `fit` did: else it would lose some of the rows each time.
+        held_out = self._held_out if seed is not None and self.early_stopping else None
         if goes_on:
             seed = self._seed  # So that the same rows are held out of the same data.
             inputs, targets = self.input_standardiser_, getattr(self, "output_standardiser_", None)
         elif seed is None:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        held_out: RegressionData | None = None
-        if self.early_stopping:
+        if self.early_stopping and held_out is None:
             rows, others = self._split(Y, seed)
             X, Y, held_out = X[rows], Y[rows], (X[others], Y[others])
             weights = None if weights is None else weights[rows]
@@ -198,7 +199,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             X, Y = inputs.transform(X), Y if targets is None else targets.transform(Y)
             return X, Y if mean is None else Y - np.asarray(mean(X))
 
-        seen = X, Y, weights
+        seen, spared = (X, Y, weights), held_out
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
         if noise_std is not None and targets is not None:
@@ -224,6 +225,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
             self.output_standardiser_: Standardiser = targets
             self._rows: tuple[Array, Array, Array | None] = seen  # that `tell` adds to
             self._noise_std = noise_std
+        self._held_out = spared
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed

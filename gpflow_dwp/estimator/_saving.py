@@ -58,6 +58,7 @@ class SavedWhole:
 
     columns_: Columns | None = None
     _noise_std: Array | None = None
+    _held_out: tuple[Array, Array] | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a file, as a whole; nothing is pickled.

@@ -301,6 +301,17 @@ def test_bad_arguments_are_named_in_fit(arguments: dict[str, Any], message: str)
         regressor.predict(X)
 
 
+def test_tell_holds_out_what_fit_did() -> None:
+    """Catches a tenth of the rows that is lost each time."""
+    X = np.linspace(0.0, 1.0, 20)[:, None]
+    given = {"likelihood": "heteroskedastic", "early_stopping": True, "num_steps": 2}
+    regressor = DeepWishartRegressor(depth=1, kernel="Matern52", random_state=0, **given)
+    regressor.fit(X, np.sin(3.0 * X[:, 0]))
+    for count in (18, 19, 20):
+        assert regressor.model_.num_data == count
+        regressor.tell([[0.5]], [1.0])
+
+
 @pytest.mark.parametrize("kernel", ["SquaredExponential", gpflow.kernels.SquaredExponential()])
 def test_early_stopping_ends_the_steps_and_keeps_the_best(
     monkeypatch: pytest.MonkeyPatch, kernel: Any
