@@ -147,11 +147,9 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
     (run.work / HISTORY).write_text("\n".join(["step,elbo_per_datum", *lines, ""]))
     target, predictions = data.train.target_name, judged and judged.predictions
     if predictions is not None:
-        observed = (
-            test.Y[:, 0]
-            if test.classes is None
-            else [test.classes[int(label)] for label in test.Y[:, 0]]
-        )
+        observed: Any = test.Y[:, 0]
+        if test.classes is not None:
+            observed = [test.classes[int(label)] for label in observed]
         columns = predictions_by_name(predictions, target, test.classes)
         frame = pd.DataFrame({target: observed, **columns})
         frame.to_csv(run.work / PREDICTIONS, index=False)

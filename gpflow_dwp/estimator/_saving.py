@@ -34,19 +34,8 @@ if TYPE_CHECKING:
 _DESCRIPTION = "estimator.json"
 _FORMAT = {"format": "gpflow_dwp.estimator", "format_version": 1}
 
-_RECORDS: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        Candidate,
-        ColumnEncoder,
-        Columns,
-        LeaveOneOut,
-        Standardiser,
-        TrainingHistory,
-        Trial,
-    )
-}
-
+_KINDS = Candidate, ColumnEncoder, Columns, LeaveOneOut, Standardiser, TrainingHistory, Trial
+_RECORDS: dict[str, Any] = {each.__name__: each for each in _KINDS}
 _LAYERS: list[type] = [getattr(layers, name) for name in layers.__all__]
 
 
@@ -85,7 +74,7 @@ class SavedWhole:
                 if arrays[name].dtype.kind not in "biufU":
                     raise SavedModelError(f"{value!r:.80} cannot be described as plain data")
                 return {"array": name, "are_objects": are_objects}
-            if type(value) in (*_RECORDS.values(), *classes.values()):
+            if type(value) in (*_KINDS, *classes.values()):
                 fields = value._asdict() if hasattr(value, "_asdict") else vars(value)
                 parts = {}
                 for name, each in fields.items():
