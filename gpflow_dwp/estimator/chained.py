@@ -220,7 +220,7 @@ class ChainedEmulator(PredictsNumbers):
         success = np.ones(len(X))
         for stage in range(self._stages[-1] + 1):
             link, known = self._links_of(stage)[0], self._known(X, stage)
-            success *= 1.0 - link.regressor.predict_failure(known[:, link.columns])
+            success *= 1.0 - link.regressor._failure_at(known[:, link.columns])
         return 1.0 - success
 
     @property

@@ -167,10 +167,10 @@ def test_a_run_fails_by_what_its_own_link_gets(
     """Catches a third link that is asked at outputs of the first."""
     first, second = linked.links
     third, x = one_layer().fit(design(7, 1), np.arange(7.0)), design(5, seed=12)
-    monkeypatch.setattr(third, "predict_failure", lambda w: 1.0 / (1.0 + np.exp(-w[:, 0])))
+    monkeypatch.setattr(third, "_failure_at", lambda w: 1.0 / (1.0 + np.exp(-w[:, 0])))
     chain = ChainedEmulator([first, second, third], [None, [2, 0], [3]])
     passed = second.predict(np.stack([first.predict(x), x[:, 0]], axis=1))
-    np.testing.assert_allclose(chain.predict_failure(x), third.predict_failure(passed[:, None]))
+    np.testing.assert_allclose(chain.predict_failure(x), third._failure_at(passed[:, None]))
 
 
 @pytest.mark.filterwarnings("ignore:.*targets are constant")
@@ -338,12 +338,13 @@ def test_noise_is_passed_on_or_not() -> None:
 
 
 def test_a_chain_knows_the_names_of_columns() -> None:
-    """Catches a frame whose columns change places, which a regressor refuses."""
+    """Catches a frame whose columns change places, and a warning of names that a matrix lacks."""
     X = pandas.DataFrame(design(7), columns=["a", "b"])
     first = one_layer().fit(X, X["a"] + 2.0 * X["b"])
     chain = ChainedEmulator([first], [[2, 0]], num_inputs=3)
     given = pandas.DataFrame({"b": X["b"], "c": 0.0, "a": X["a"]})
     np.testing.assert_allclose(chain.predict(given), first.predict(X), atol=1e-4)
+    np.testing.assert_array_equal(chain.predict_failure(given), np.zeros(7))
     with pytest.raises(ValueError, match=r"columns .'a', 'b'. for the first link, got .'b', 'a'."):
         chain.predict(given[["a", "c", "b"]])
 
