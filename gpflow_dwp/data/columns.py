@@ -43,8 +43,8 @@ class Columns:
         if not hasattr(X, "columns") or len({*X.columns}) < len(X.columns):
             return None
         frame = _as_frame(X)
-        kinds = {name: kind_of(frame[name]) for name in frame if frame[name].dtype.kind not in "bM"}
-        categories = [name for name, kind in kinds.items() if kind == "category"]
+        others = [name for name in frame if frame[name].dtype.kind not in "bMm"]
+        categories = [name for name in others if kind_of(frame[name]) == "category"]
         for name in categories:
             problem = problem_of_categories(frame[name], way="leave it out")
             if problem:

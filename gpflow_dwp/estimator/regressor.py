@@ -10,7 +10,7 @@ import numpy.typing as npt
 import tensorflow as tf
 from gpflow.likelihoods import Gaussian, Likelihood
 from sklearn.base import RegressorMixin
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
@@ -144,6 +144,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         y, _ = exact_numbers("y", y)
         failed = _failed_runs(y)
         if failed.any():
+            check_consistent_length(X, y, sample_weight)
             if failed.all():
                 raise ValueError("y must hold the output of a run, got NaN alone: all runs failed.")
             kept = np.flatnonzero(~failed)

@@ -325,6 +325,8 @@ def test_failed_runs_are_left_out_counted_and_avoided() -> None:
     assert np.isfinite(effects.mean).all()
     with pytest.raises(ValueError, match="all runs failed"):
         single_layer(X, np.full(60, np.nan))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        single_layer(X, y[:-1])
 
 
 @pytest.mark.usefixtures("eager")

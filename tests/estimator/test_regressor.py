@@ -421,6 +421,8 @@ def test_times_are_seconds() -> None:
         np.testing.assert_array_equal(found, far.astype(np.int64))
     with pytest.raises(ValueError, match=r"X\['when'\] .* less than a microsecond apart"):
         regressor.fit(frame.assign(when=times[0] + np.arange(40) * pandas.Timedelta(1, "ns")), Y)
+    with pytest.raises(ValueError, match=r"X\['when'\] must hold numbers, got timedelta64"):
+        regressor.fit(frame.assign(when=times - times[0]), Y)
 
 
 @pytest.mark.usefixtures("plain_single_layers")
