@@ -16,6 +16,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.estimator._chained_left_out import left_out_of_field, left_out_of_finest
 from gpflow_dwp.estimator._chained_posterior import ChainedPosterior, Field, Link
+from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.estimator._predictions import PredictsNumbers
 from gpflow_dwp.estimator.regressor import DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution, RawUnits
@@ -196,7 +197,7 @@ class ChainedEmulator(PredictsNumbers):
         if stage not in (-1, *stages):
             raise ValueError(f"stage must be -1 or one of {list(stages)}, got {stage!r}.")
         stage = stages[stage]
-        inputs, outputs = self._check_inputs(X), np.asarray(y, np.float64)
+        inputs, outputs = self._check_inputs(X), np.asarray(exact_numbers("y", y)[0], np.float64)
         field = self._field
         if self._field is not None:
             units, basis, _, _, rows = self._field

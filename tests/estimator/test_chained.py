@@ -337,6 +337,14 @@ def test_noise_is_passed_on_or_not() -> None:
         np.testing.assert_allclose(found, 3.0 * std, rtol=0.05)
 
 
+def test_a_masked_output_is_a_failed_run() -> None:
+    """Catches a mask that is lost, and what stands below it."""
+    X = design(7)
+    chain = ChainedEmulator([one_layer().fit(X, X[:, 0])])
+    chain.tell(design(2, seed=3), np.ma.masked_array([0.5, -999.0], [False, True]))
+    assert (chain.links[0].num_failed_, chain.links[0].model_.num_data) == (1, 8)
+
+
 def test_a_chain_knows_the_names_of_columns() -> None:
     """Catches a frame whose columns change places, and a warning of names that a matrix lacks."""
     X = pandas.DataFrame(design(7), columns=["a", "b"])
