@@ -224,8 +224,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if targets is not None:
             self.output_standardiser_: Standardiser = targets
             self._rows: tuple[Array, Array, Array | None] = seen  # that `tell` adds to
-            self._noise_std = noise_std
-        self._held_out = spared
+            self._noise_std, self._held_out = noise_std, spared
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
