@@ -26,7 +26,7 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.columns import Columns
 from gpflow_dwp.data.table import Task, split_rows
 from gpflow_dwp.estimator._models import LINE, check_line, copy_of
-from gpflow_dwp.estimator._numbers import exact_inputs, standardiser_of_seen
+from gpflow_dwp.estimator._numbers import exact_numbers, standardiser_of_seen
 from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
@@ -100,20 +100,22 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         if not self._goes_on():
             self.columns_ = Columns.of(X)
         if self.columns_ is None or not self.columns_.levels:
-            return exact_inputs(X, to_fit=True)
-        return self._encoded(self.columns_, X, to_fit=True)
+            return exact_numbers("X", X, times="told")
+        return self._encoded(self.columns_, X, times="told", reset=not self._goes_on())
 
-    def _encoded(self, columns: Columns, X: Any, *, to_fit: bool = False) -> Array:
+    def _encoded(
+        self, columns: Columns, X: Any, *, times: Literal["taken", "told"], reset: bool
+    ) -> Array:
         """The numbers of a frame with categories, once the names of its columns are checked."""
         if not hasattr(X, "columns"):
             raise ValueError(
                 f"X must be a frame with the columns {list(columns.names)}, as that of fit, which "
                 f"has categories in {list(columns.levels)}, got {type(X).__name__}."
             )
-        validate_data(self, X, reset=to_fit and not self._goes_on(), skip_check_array=True)
+        validate_data(self, X, reset=reset, skip_check_array=True)
 
         def numbers_of(part: Any) -> Any:
-            return check_array(exact_inputs(part, to_fit=to_fit), dtype=np.float64)
+            return check_array(exact_numbers("X", part, times=times), dtype=np.float64)
 
         return columns.encoded(X, numbers_of)
 
@@ -354,9 +356,10 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         """Inputs for predictions, in raw units, [N, D], of categories their indicators."""
         check_is_fitted(self, "model_")
         if self.columns_ is not None and self.columns_.levels:
-            inputs = self._encoded(self.columns_, X)
+            inputs = self._encoded(self.columns_, X, times="taken", reset=False)
         else:
-            inputs = validate_data(self, exact_inputs(X), dtype=np.float64, reset=False)
+            exact = exact_numbers("X", X, times="taken")
+            inputs = validate_data(self, exact, dtype=np.float64, reset=False)
         with np.errstate(over="ignore"):
             far = ~np.isfinite(np.square(self.input_standardiser_.transform(inputs)))
         for row, column in np.argwhere(far)[:1]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.validation import as_real_array
 
 
-def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tuple[Any, list[Any]]:
+def exact_numbers(
+    name: str, values: Any, *, times: Literal["refused", "taken", "told"] = "refused"
+) -> Any:
     """Return values that stay apart in float64, times as seconds since 1970 (UTC), None as NaN.
 
     :param name: What they are called in messages.
     :param values: An array, a series, a frame of pandas or polars, or lists.
-    :param may_be_times: Whether times are taken, as of inputs; of targets what is masked is NaN.
-    :return: The values, and which columns of them were times.
+    :param times: What becomes of times: of inputs they are taken, with a warning if "told"; of
+        targets, of which what is masked is NaN, they are refused.
     :raises ValueError: If they have no rows, are spans of time, records, text, masked or times that
         are not taken, or integers beyond 2**53 or times of which float64 would make equal numbers.
     """
@@ -27,7 +29,7 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
     if getattr(values, "shape", ())[:1] == (0,):
         raise ValueError(f"{name} has no rows.")
     if isinstance(values, np.ma.MaskedArray):
-        return as_real_array(name, values, may_miss=not may_be_times), []
+        return as_real_array(name, values, may_miss=times == "refused")
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
         is_none = np.reshape([each is None for each in values.flat], values.shape)
         values = np.where(is_none, np.nan, values)
@@ -38,7 +40,7 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
         array = np.asarray(column)
         kind = getattr(getattr(column, "dtype", None), "kind", array.dtype.kind)
         called = f"{name}[{each!r}]" if is_frame else name
-        if kind == "M" and may_be_times:
+        if kind == "M" and times != "refused":
             seconds[each] = _seconds(called, column)
         elif kind in ("M", "m", "V"):
             raise ValueError(f"{called} must hold numbers, got {column.dtype}.")
@@ -46,23 +48,15 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
             as_real_array(called, column)
         elif array.dtype.kind == "O":
             as_real_array(called, [each for each in array.flat if isinstance(each, str | int)])
-    if not seconds:
-        return values, []
-    if not is_frame:
-        return seconds[name], [name]
-    return type(values)({**columns, **seconds}), list(seconds)
-
-
-def exact_inputs(X: Any, *, to_fit: bool = False) -> Any:
-    """Values of :func:`exact_numbers` that may be times, which a fit warns of."""
-    numbers, times = exact_numbers("X", X, may_be_times=True)
-    if times and to_fit:
+    if seconds and times == "told":
         warnings.warn(
-            f"times are taken as seconds since 1970 (UTC): {', '.join(map(str, times))}.",
+            f"times are taken as seconds since 1970 (UTC): {', '.join(map(str, seconds))}.",
             UserWarning,
             stacklevel=3,
         )
-    return numbers
+    if is_frame and seconds:
+        return type(values)({**columns, **seconds})
+    return seconds.get(name, values)
 
 
 def _seconds(name: str, times: Any) -> Array:

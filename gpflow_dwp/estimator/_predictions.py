@@ -129,7 +129,7 @@ class PredictsNumbers(SavedWhole):
         :raises ValueError: If the shapes do not fit, or a number is not finite.
         """
         inputs = self._check_inputs(X)
-        y, _ = exact_numbers("y", y)
+        y = exact_numbers("y", y)
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         columns = self._varying(targets, len(inputs))
         steps = np.broadcast_to(self.resolution_ if step is None else step, self._constants.shape)

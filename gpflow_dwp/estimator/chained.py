@@ -197,7 +197,7 @@ class ChainedEmulator(PredictsNumbers):
         if stage not in (-1, *stages):
             raise ValueError(f"stage must be -1 or one of {list(stages)}, got {stage!r}.")
         stage = stages[stage]
-        inputs, outputs = self._check_inputs(X), np.asarray(exact_numbers("y", y)[0], np.float64)
+        inputs, outputs = self._check_inputs(X), np.asarray(exact_numbers("y", y), np.float64)
         field = self._field
         if self._field is not None:
             units, basis, _, _, rows = self._field

@@ -141,7 +141,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
                     "with gpflow_dwp.build_deep_wishart_process."
                 )
         everything = X = self._inputs_to_fit(X)
-        y, _ = exact_numbers("y", y)
+        y = exact_numbers("y", y)
         failed = _failed_runs(y)
         if failed.any():
             check_consistent_length(X, y, sample_weight)
@@ -240,7 +240,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         :raises ValueError: If it is not fitted, or the rows do not fit.
         """
         check_integers(num_steps=num_steps)
-        inputs, targets = self._check_inputs(X), np.asarray(exact_numbers("y", y)[0], np.float64)
+        inputs, targets = self._check_inputs(X), np.asarray(exact_numbers("y", y), np.float64)
         columns = self._varying(targets, len(inputs))
         if (noise_std is None) is not (self._noise_std is None):
             raise ValueError("noise_std must be given if, and only if, it was given to fit.")

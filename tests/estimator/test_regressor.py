@@ -417,7 +417,7 @@ def test_times_are_seconds() -> None:
         np.testing.assert_array_equal(mean, expected.predict(np.stack([X[:, 0], seconds], 1)))
     far = np.array(["1600-01-01", "9999-12-31"], "M8[s]")  # more than 2**63 nanoseconds
     for each in (far, pandas.Series(far).dt.tz_localize("UTC")):
-        found, _ = exact_numbers("X", each, may_be_times=True)
+        found = exact_numbers("X", each, times="taken")
         np.testing.assert_array_equal(found, far.astype(np.int64))
     with pytest.raises(ValueError, match=r"X\['when'\] .* less than a microsecond apart"):
         regressor.fit(frame.assign(when=times[0] + np.arange(40) * pandas.Timedelta(1, "ns")), Y)
