@@ -53,8 +53,7 @@ from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
 
-# Of one model, where its kernels are given.
-_NUM_STEPS = 1_000
+_NUM_STEPS = 1_000  # of one model, where its kernels are given
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -76,6 +76,8 @@ def standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
     """That of targets [N, P], of which NaN are missing."""
     columns = []
     for column, seen in zip(Y.T, ~np.isnan(Y.T), strict=True):
+        if not seen.any():
+            raise ValueError("y must not be missing in all rows of a column.")
         counts = None if weights is None else weights[seen]
         columns.append(Standardiser.fit(column[seen, None], weights=counts, name="y"))
     return Standardiser(

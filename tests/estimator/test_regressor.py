@@ -441,3 +441,5 @@ def test_observations_may_be_missing() -> None:
         model.output_standardiser_.mean, [seen[12:, 0].mean(), seen[:30, 1].mean()]
     )
     assert np.abs(mean - clean).mean(axis=0) == pytest.approx(0.0, abs=0.3)
+    with pytest.raises(ValueError, match="missing in all rows of a column"):
+        model.fit(X, clean * [1.0, np.nan])
