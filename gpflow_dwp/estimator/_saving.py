@@ -23,7 +23,7 @@ from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import pack, unpack, write_whole
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
-from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
+from gpflow_dwp.models.plain_data import Arrays, Builder, to_config
 from gpflow_dwp.selection.candidates import Candidate, Trial
 from gpflow_dwp.selection.scores import LeaveOneOut
 from gpflow_dwp.training import TrainingHistory
@@ -120,10 +120,11 @@ class SavedWhole:
                 return [built(each) for each in described]
             if not isinstance(described, dict):
                 return described
-            if "model" in described:
-                return model_from_bytes(files[described["model"]], custom_classes=custom_classes)
+            if "model" in described:  # once each
+                content = files.pop(described["model"])
+                return model_from_bytes(content, custom_classes=custom_classes)
             if "part" in described:
-                return from_config(described["part"], custom_classes)
+                return builder(described["part"])
             if "layer" in described:
                 return named[described["layer"]]
             if "array" in described:
@@ -146,6 +147,7 @@ class SavedWhole:
 
         try:
             description, arrays, files = unpack(Path(path).read_bytes(), _DESCRIPTION, _FORMAT)
+            builder = Builder(custom_classes, arrays)
             estimator = built(description["estimator"])
         except OSError as error:
             raise SavedModelError(f"{path} cannot be read: {error}") from error

@@ -32,7 +32,7 @@ from tensorflow_probability import bijectors, distributions
 
 from gpflow_dwp.exceptions import SavedModelError
 
-__all__ = ["Arrays", "from_config", "to_config"]
+__all__ = ["Arrays", "Builder", "from_config", "to_config"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -156,22 +156,28 @@ def from_config(
     :raises SavedModelError: If the description is damaged, names what is not on the list, or asks
         for more room than its arrays account for.
     """
-    return _Builder(config, custom_classes, arrays or {}).build(config)
+    return Builder(custom_classes, arrays or {})(config)
 
 
-class _Builder:
-    def __init__(self, config: Any, custom_classes: Sequence[type], arrays: Arrays) -> None:
+class Builder:
+    """Builds what is described, all of it within the room that the arrays account for."""
+
+    def __init__(self, custom_classes: Sequence[type], arrays: Arrays) -> None:
         self._named = dict(_known())
         for cls in set(custom_classes):
             name = _name(cls, f"custom.{cls.__qualname__}")
             self._named[name] = cls if self._named.get(name, cls) is cls else None
         self._arrays = arrays
         self._room = _ROOM + _ROOM_OF_BYTE * sum(array.nbytes for array in arrays.values())
-        self._take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
 
-    def build(self, config: Any) -> Any:
+    def __call__(self, config: Any) -> Any:
+        """Build what one description has; errors as of :func:`from_config`."""
+        self._take(_ROOM_OF_PART * repr(config).count("'class'"), "A description of so many parts")
+        return self._build(config)
+
+    def _build(self, config: Any) -> Any:
         if isinstance(config, list):
-            return [self.build(item) for item in config]
+            return [self._build(item) for item in config]
         if not isinstance(config, Mapping):
             return config
         if "slice" in config:
@@ -193,7 +199,7 @@ class _Builder:
     def _part(self, name: str, cls: type, described: Mapping[str, Any]) -> Any:
         known = inspect.signature(cls).parameters
         arguments = {
-            key: self.build(value)
+            key: self._build(value)
             for key, value in described.items()
             # What classes had in an earlier version, at what they always do now.
             if key in known or (value and (key, value) != ("stick_the_landing", True))

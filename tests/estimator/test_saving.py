@@ -21,6 +21,9 @@ X = np.random.default_rng(0).uniform(-1.0, 1.0, (24, 2))
 Y = np.c_[5.0 + 20.0 * np.sin(3.0 * X[:, 0]), np.full(24, 7.0), X[:, 1]]
 
 
+MANY_NUMBERS = {"class": "gpflow.kernels.Coregion", "arguments": {"output_dim": 2_000, "rank": 500}}
+
+
 class Own(gpflow.kernels.SquaredExponential):
     """A kernel of one's own."""
 
@@ -79,13 +82,15 @@ def test_what_cannot_be_saved_or_loaded_is_named(tmp_path: Path) -> None:
             "must hold",
         ),
         ({"estimator": 3}, "must hold"),
+        ({"estimator": [{"model": "model 0.zip"}] * 2}, "model 0.zip"),
+        ({"estimator": [{"part": MANY_NUMBERS}] * 10}, "more room than"),
     ):
         changed = {**contents, "estimator.json": json.dumps({**description, **wrong})}
         with zipfile.ZipFile(tmp_path / "wrong", "w") as archive:
             for name, content in changed.items():
                 archive.writestr(name, content)
         with pytest.raises(SavedModelError, match=expected):
-            DeepWishartRegressor.load(tmp_path / "wrong")
+            DeepWishartRegressor.load(tmp_path / "wrong", custom_classes=[Own])
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(SavedModelError, match="damaged"):
         DeepWishartRegressor.load(path)
