@@ -24,6 +24,7 @@ __all__ = ["UNKNOWN", "Format", "TableFile", "check_columns", "read_file", "refu
 _MISSING = ("", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null")
 _BINARY = re.compile(r"[\0-\x08\x0e-\x1f\x7f-\x9f]")
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".arrow")
@@ -165,11 +166,18 @@ def _cleaned(column: Any, form: Format) -> Any:
     if kinds & {"list", "dict", "ndarray", "bytes", "tuple"}:
         raise TableError(f"column {column.name!r} holds {', '.join(kinds)}, and no numbers or text")
     marks = {*_MISSING, *(mark.strip().lower() for mark in form.missing)}
-    for row in np.flatnonzero(~missing):  # as fast in wide tables, of short columns, as in long
-        cell = str(cells[row]).strip()
-        if form.decimal == "," and _COMMA.fullmatch(cell):
-            cell = cell.replace(".", "").replace(",", ".")
-        cells[row] = np.nan if cell.lower() in marks else cell
+    rows = np.flatnonzero(~missing)  # as fast in wide tables, of short columns, as in long
+    found = [str(cell).strip() for cell in cells[rows]]
+    if form.decimal == ",":
+        with_points = [cell for cell in found if "." in cell and not _COMMA.fullmatch(cell)]
+        numbers = [_COMMA, *[_THOUSANDS] * all(map(_THOUSANDS.fullmatch, with_points))]
+        found = [
+            cell.replace(".", "").replace(",", ".")
+            if any(each.fullmatch(cell) for each in numbers)
+            else cell
+            for cell in found
+        ]
+    cells[rows] = [np.nan if cell.lower() in marks else cell for cell in found]
     return pandas.Series(cells, column.index, object, name=column.name)
 
 

@@ -169,7 +169,8 @@ class ChainedEmulator(PredictsNumbers):
         left, singular, basis = np.linalg.svd(Z, full_matrices=False)
         if num_components is None:
             shares = 1.0 - np.cumsum(singular**2) / np.sum(singular**2)
-            num_components = min(int(np.argmax(shares <= _LEAST_LEFT)) + 1, _MOST_COMPONENTS)
+            num_components = int(np.argmax(shares <= _LEAST_LEFT)) + 1
+            num_components = max(1, min(num_components, _MOST_COMPONENTS, len(Z) - 2))
         check_integers(num_components=num_components)
         freedom = len(Z) - 1 - num_components
         if freedom < 1 or num_components > len(basis):

@@ -82,7 +82,8 @@ def _with_values(value: Any, by_id: Mapping[int, tf.Tensor]) -> Any:
 
 def names_of(model: VariationalModel, variables: Iterable[tf.Variable]) -> list[str]:
     """Name variables by the paths of their parameters, where they are some of the model's."""
-    paths = {id(each.unconstrained_variable): path for path, each in parameter_dict(model).items()}
+    parameters = parameter_dict(model).items()  # and variables of a user's kernels
+    paths = {id(getattr(each, "unconstrained_variable", each)): path for path, each in parameters}
     return [paths.get(id(variable), variable.name) for variable in variables]
 
 

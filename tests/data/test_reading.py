@@ -101,6 +101,11 @@ def test_what_is_asked_for_goes_before_what_is_found(tmp_path: Path) -> None:
     form = Format(separator="^", decimal=",", encoding="utf-16-le", missing=("-",))
     frame = read_file(path, form).frame
     assert frame["b"].tolist()[:2] == ["0.5", "1.5"] and frame["y"].isna().sum() == 1
+    rows = [["1.234,5", "1.234", "1.5"], ["1.234", "Bonn, 2.OG", "1.234"]]
+    path = write(tmp_path, text(rows, sep=";"))
+    frame = read_file(path, Format(separator=";", decimal=",")).frame
+    assert frame.to_numpy().tolist()[0] == ["1234.5", "1.234", "1.5"]
+    assert frame.to_numpy().tolist()[1] == ["1234", "Bonn, 2.OG", "1.234"]
 
 
 def test_other_files(tmp_path: Path) -> None:

@@ -286,6 +286,12 @@ def test_a_field_is_its_components_and_what_they_leave(tmp_path: Path) -> None:
         chain.tell(x[:1], Y[:1, :4])
 
 
+def test_a_field_of_few_runs_takes_fewer_components_than_these() -> None:
+    """Catches a default that is refused where runs are not of low rank."""
+    Y = np.random.default_rng(0).standard_normal((6, 9))
+    assert len(ChainedEmulator.of_field(design(6), Y, one_layer())._field[1]) == 4
+
+
 def test_noise_of_coefficients_is_in_observations_of_a_field_alone() -> None:
     """Catches draws of a field without it, in which outputs that go together are independent."""
     X = design(30)

@@ -20,7 +20,7 @@ from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import Adam
 from gpflow_dwp.training._batches import make_batches
-from gpflow_dwp.training._structure import holding, structure_of
+from gpflow_dwp.training._structure import holding, names_of, structure_of
 from gpflow_dwp.training.loop import CompiledLoop, forget_steps
 
 DATA = toy_data()
@@ -112,6 +112,7 @@ def test_only_the_models_own_number_of_data_is_held() -> None:
     with holding(model, [own], [tf.constant(7.0)], tf.constant(3)):
         assert model.likelihood.num_data == 7.0 and model.num_data == 3
     assert model.likelihood.num_data is own and model.num_data == len(DATA[0])
+    assert names_of(model, [own]) == [".likelihood.num_data"]  # which is no parameter
 
 
 def test_parts_of_unknown_classes_are_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
