@@ -17,6 +17,11 @@ cell of a step around each, by its width.
 Five tables of 8,000 to 330,000 rows are compared by themselves, beside GPflow's SVGP:
 
     python ci/comparison.py run --tables kin8nm power protein diamonds flights --splits 0 --out many
+
+And tables of 16 to 234 rows, most of them close to linear, beside Bayesian ridge regression:
+
+    python ci/comparison.py run --tables swiss mpg mtcars attitude savings longley stackloss \\
+      --models bayesian-ridge dwp --splits 0-9 --out few
 """
 
 from __future__ import annotations
@@ -91,6 +96,20 @@ MANY_ROWS: dict[str, tuple[str, ...]] = {
     "flights": ("nycflights13/flights", "arr_delay", _FLIGHT, "origin carrier"),
 }
 """Tables of many rows, in the same way."""
+_SWISS = "Agriculture Examination Education Catholic Infant.Mortality"
+_MTCARS = "cyl disp hp drat wt qsec vs am gear carb"
+_ATTITUDE = "complaints privileges learning raises critical advance"
+_LONGLEY = "GNP.deflator GNP Unemployed Armed.Forces Population Year"
+FEW_ROWS: dict[str, tuple[str, ...]] = {
+    "swiss": ("datasets/swiss", "Fertility", _SWISS),
+    "mpg": ("ggplot2/mpg", "hwy", "displ year cyl cty", "manufacturer model trans drv fl class"),
+    "mtcars": ("datasets/mtcars", "mpg", _MTCARS),
+    "attitude": ("datasets/attitude", "rating", _ATTITUDE),
+    "savings": ("datasets/LifeCycleSavings", "sr", "pop15 pop75 dpi ddpi"),
+    "longley": ("datasets/longley", "Employed", _LONGLEY),
+    "stackloss": ("datasets/stackloss", "stack.loss", "Air.Flow Water.Temp Acid.Conc."),
+}
+"""Tables of few rows, in the same way."""
 CLASSIFICATION = ("breast_cancer", "wine", "digits")
 
 _LEVELS = (np.arange(99) + 0.5) / 99
@@ -98,7 +117,7 @@ _LEVELS = (np.arange(99) + 0.5) / 99
 
 def load_split(table: str, split: int) -> tuple[Array, Array, list[npt.NDArray[np.int64]]]:
     """Return inputs [N, D], targets or class indices [N], and training and test rows."""
-    source, *columns = (TABLES | MANY_ROWS)[table]
+    source, *columns = (TABLES | MANY_ROWS | FEW_ROWS)[table]
     if source == "uci":
         X, Y, X_test, Y_test = load_uci(table, split)
         rows = np.split(np.arange(len(X) + len(X_test)), [len(X)])
