@@ -21,7 +21,7 @@ Five tables of 8,000 to 330,000 rows are compared by themselves, beside GPflow's
 And tables of 16 to 234 rows, most of them close to linear, beside Bayesian ridge regression:
 
     python ci/comparison.py run --tables swiss mpg mtcars attitude savings longley stackloss \\
-      --models bayesian-ridge dwp --splits 0-9 --out few
+      --models bayesian-ridge dwp --splits 0-4 --out few
 """
 
 from __future__ import annotations

@@ -111,10 +111,10 @@ def main(arguments: list[str]) -> int:
 
 
 @cache
-def _comparison(name: str = "comparison", num_splits: int = 5) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _comparison(name: str = "comparison") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cells of the splits for claims, and their scores."""
     lines = map(json.loads, (KEPT / f"{name}.jsonl").read_text().splitlines())
-    cells = pd.DataFrame(line for line in lines if line["split"] < num_splits)
+    cells = pd.DataFrame(line for line in lines if line["split"] < 5)
     return cells, comparison_scores(cells.to_dict("records"))
 
 
@@ -150,7 +150,7 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
 
 def _comparison_table(task: str, title: str) -> str:
     """The deep Wishart process beside the best of its rivals, table by table."""
-    cells, scores = _comparison("few_rows", 10) if task == "few rows" else _comparison()
+    cells, scores = _comparison("few_rows") if task == "few rows" else _comparison()
     cells = cells[cells["table"].isin(CLASSIFICATION) == (task == "classification")]
     scores = scores.set_index(["metric", "table", "label"]).sort_index()
     metrics = ("nll", "error") if task == "classification" else ("nlpd", "crps", "rmse")
