@@ -147,4 +147,5 @@ def test_kept_results_make_all_tables(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"{len(few)} cells; 1 failed" in capsys.readouterr().out
     assert {line["study"] for line in lines} == {
         *("uci", "densities", "inducing_points", "matrix_gaussian", "printed_split"),
+        "seven_models",
     }
