@@ -169,14 +169,11 @@ def _cleaned(column: Any, form: Format) -> Any:
     rows = np.flatnonzero(~missing)  # as fast in wide tables, of short columns, as in long
     found = [str(cell).strip() for cell in cells[rows]]
     if form.decimal == ",":
-        with_points = [cell for cell in found if "." in cell and not _COMMA.fullmatch(cell)]
-        numbers = [_COMMA, *[_THOUSANDS] * all(map(_THOUSANDS.fullmatch, with_points))]
-        found = [
-            cell.replace(".", "").replace(",", ".")
-            if any(each.fullmatch(cell) for each in numbers)
-            else cell
-            for cell in found
-        ]
+        others = {cell for cell in found if "." in cell and not _COMMA.fullmatch(cell)}
+        has_thousands = all(map(_THOUSANDS.fullmatch, others))
+        for index, cell in enumerate(found):
+            if _COMMA.fullmatch(cell) or (has_thousands and cell in others):
+                found[index] = cell.replace(".", "").replace(",", ".")
     cells[rows] = [np.nan if cell.lower() in marks else cell for cell in found]
     return pandas.Series(cells, column.index, object, name=column.name)
 

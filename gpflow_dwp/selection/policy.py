@@ -58,7 +58,8 @@ more, and is not tried where a function that is known would gain less than four 
 many rows less than is sure to be told; tails that gain more are kept with less evidence, which is a
 bound - cantilever_D, crater, outliers, small tables."""
 NATS_OF_PARAMETER = 1.0
-"""What each parameter of a kernel counts for, and tails, as in Akaike's criterion - borehole."""
+"""What each parameter of a kernel counts for, and tails, as in Akaike's criterion; of few rows a
+sum may be behind by two of them - borehole, small tables."""
 SURE_NATS = 10.0
 """With so much more evidence predictions need not be surely better - share, rain. A warp without
 noise has to have so much more of few rows to be tried - skewed."""

@@ -129,7 +129,7 @@ class SingleLayers:
         return [self.order[np.argsort(self.X[self.order, 0])][middle : middle + size]]
 
     def with_sums(self, joint: list[Start]) -> list[Start]:
-        """Add a process whose kernel is a sum, first if it is ahead of all by evidence and scores.
+        """Add a process whose kernel is a sum, first if it is ahead, or of few rows not far behind.
 
         :param joint: Processes with a kernel of all inputs alone, best first.
         """
