@@ -31,7 +31,10 @@ def test_a_sum_of_functions_is_found_and_what_has_no_say_is_left_out() -> None:
 
 
 def test_scores_of_few_rows_do_not_object_to_a_sum() -> None:
-    """Catches scores that flatter a lengthscale of each input: of many rows they do object."""
+    """Catches scores that flatter a lengthscale of each input: of many rows they do object.
+
+    Nor does evidence, by up to two nats.
+    """
     X = RNG.uniform(size=(121, 2))
     y = np.sin(9.0 * X[:, 0]) + X[:, 1] + 0.05 * RNG.standard_normal(121)
     for num_rows, is_first in ((120, True), (121, False)):
@@ -39,6 +42,12 @@ def test_scores_of_few_rows_do_not_object_to_a_sum() -> None:
         first, *_ = layers.plain(["SquaredExponential"])
         scores = first.scores._replace(log_density=np.full(num_rows, 9.0))
         ahead = layers.with_sums([first._replace(scores=scores)])[0]
+        assert (ahead.name in SUMS) is is_first
+    few = singles(X[:50], y[:50])
+    first, *rest = few.with_sums(few.plain(["SquaredExponential"]))
+    sums = next(start for start in (first, *rest) if start.name in SUMS)
+    for lead, is_first in ((1.9, True), (2.1, False)):
+        ahead = few.with_sums([first._replace(name="Matern52", evidence=sums.evidence + lead)])[0]
         assert (ahead.name in SUMS) is is_first
 
 
