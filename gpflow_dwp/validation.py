@@ -32,6 +32,7 @@ __all__ = [
     "check_not_negative",
     "check_positive",
     "check_process",
+    "check_shares",
     "check_unmasked",
     "check_weights",
     "is_known",
@@ -60,6 +61,12 @@ def check_positive(*, size: int | None = None, **arguments: object) -> None:
     wanted = "a positive number" if size is None else f"{size} positive numbers"
     shape = () if size is None else (size,)
     _check(wanted, lambda values: _are_positive(values, shape), arguments)
+
+
+def check_shares(**arguments: object) -> None:
+    """Refuse what is not a number strictly between 0 and 1."""
+    wanted = "a number strictly between 0 and 1"
+    _check(wanted, lambda value: _is(numbers.Real, value) and 0 < value < 1, arguments)
 
 
 def check_flags(**arguments: object) -> None:

@@ -122,6 +122,7 @@ class FitOptions(Format, _TableArgument):
         return {**given, "table": None if self.table is None else str(self.table.resolve())}
 
 
+_OF_TABLE = ("target", "task", "drop", "categorical", "impute")
 # What a run is not made of.
 _SHOWN = ("out", "quiet", "json", "resume")
 
@@ -158,8 +159,10 @@ def complete(options: FitOptions) -> FitOptions:
 def _mistakes(options: FitOptions) -> Iterator[str]:
     """What does not go together."""
     if options.table is None:
-        if options.target or options.categorical or options.drop or options.task != "regression":
-            yield "--target and --task belong to a table of yours; name its CSV file"
+        of_table = [*fields(Format), *(each for each in fields(options) if each.name in _OF_TABLE)]
+        for each in of_table:
+            if getattr(options, each.name) != each.default:
+                yield f"--{each.name} belongs to a table of yours: name its file"
     elif options.target is None:
         yield "--target is missing: name the column to predict"
     if isinstance(options.depth, int) and options.depth < 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 import os
 import warnings
 from collections.abc import Sequence
@@ -51,7 +50,13 @@ from gpflow_dwp.selection.observations import recorded_steps
 from gpflow_dwp.selection.policy import Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
-from gpflow_dwp.validation import check_flags, check_integers, check_unmasked, check_weights
+from gpflow_dwp.validation import (
+    check_flags,
+    check_integers,
+    check_shares,
+    check_unmasked,
+    check_weights,
+)
 
 _NUM_STEPS = 1_000  # of one model, where its kernels are given
 
@@ -60,8 +65,7 @@ _NUM_STEPS = 1_000  # of one model, where its kernels are given
 class DeepWishartEstimator(SavedWhole, BaseEstimator):
     """A deep Wishart process behind scikit-learn's interface; see its two subclasses.
 
-    :cvar expected_failed_checks: For scikit-learn's ``check_estimator``: checks that are not met
-        where depth is trained by many steps, and why.
+    :cvar expected_failed_checks: Of scikit-learn's ``check_estimator``, and why.
     """
 
     expected_failed_checks: ClassVar[dict[str, str]] = {
@@ -136,7 +140,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
                 f"sample_weight sums to {weights.sum():.3g}: all rows together count as that many. "
                 "A weight says how often a row counts; multiply them by the number of rows.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         counted = weights > 0.0
         return inputs[counted], np.asarray(y)[counted], weights[counted]
@@ -163,9 +167,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
         check_flags(failures=self.failures)
         if self.verbose not in (0, 1):  # as others of scikit-learn's take them
             check_flags(verbose=self.verbose)
-        fraction = self.validation_fraction
-        if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
-            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
+        check_shares(validation_fraction=self.validation_fraction)
         goes_on = seed is None and self._goes_on()
         # `tell` holds out what `fit` did: else it would lose some of the rows each time.
         held_out = self._held_out if seed is not None and self.early_stopping else None
@@ -202,7 +204,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
 
         seen, spared = (X, Y, weights), held_out
         X, Y = standardise(X, Y)
-        data = (X, Y) if weights is None else (X, Y, weights)
+        data: TrainingData = (X, Y) if weights is None else (X, Y, weights)
         if noise_std is not None and targets is not None:
             likelihood, weights = RowMeansGaussian.of_known(np.square(noise_std / targets.scale))
             data = X, Y, weights
@@ -253,9 +255,7 @@ class DeepWishartEstimator(SavedWhole, BaseEstimator):
                 f"{error.__cause__ or error}"
             ) from error
         if task == "classification" and len(np.unique(Y[rows])) < len(np.unique(Y)):
-            raise ValueError(
-                f"validation_fraction={fraction} leaves a class without rows to train on."
-            )
+            raise ValueError(f"validation_fraction={fraction} leaves no rows of a class.")
         return rows, others
 
     def _select(

@@ -1,8 +1,10 @@
-"""Copies of models, and the kernel that has a line."""
+"""What estimators do with models: keep the old one, copy one, ask for a line."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 from gpflow.utilities import deepcopy
@@ -12,6 +14,24 @@ from gpflow_dwp.models.named_kernels import SUMS
 
 LINE = "AdditiveMatern52"
 """The kernel that is taken where a line is wanted."""
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def whole_or_not(method: _Method) -> _Method:
+    """Make an estimator what it was before, where a method of it fails or is interrupted."""
+
+    @functools.wraps(method)
+    def kept(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).copy()
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(_Method, kept)
 
 
 def check_line(mean_function: str, kernel: Any, depth: Any, candidates: Any) -> None:

@@ -52,7 +52,7 @@ def exact_numbers(
         warnings.warn(
             f"times are taken as seconds since 1970 (UTC): {', '.join(map(str, seconds))}.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
     if is_frame and seconds:
         return type(values)({**columns, **seconds})

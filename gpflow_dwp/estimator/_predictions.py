@@ -16,7 +16,7 @@ from gpflow_dwp.estimator._saving import SavedWhole
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.serving import export_model
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_shares
 
 
 class PredictsNumbers(SavedWhole):
@@ -107,8 +107,7 @@ class PredictsNumbers(SavedWhole):
         :return: Lower and upper ends, [N] or [N, Q] each.
         :raises ValueError: If ``coverage`` is not between 0 and 1.
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
+        check_shares(coverage=coverage)
         tail = 0.5 * (1.0 - coverage)
         ends = self.predict_quantiles(X, (tail, 1.0 - tail))
         return ends[..., 0], ends[..., 1]

@@ -213,6 +213,9 @@ class ChainedEmulator(PredictsNumbers):
         for later in stages[stage + 1 :] if self._is_coarse_to_fine else ():
             regressor = self._links_of(later)[0].regressor
             rows, targets, _ = regressor._rows
+            if regressor._held_out is not None:  # it holds out rows of its own again
+                both = zip((rows, targets), regressor._held_out, strict=True)
+                rows, targets = (np.concatenate(parts) for parts in both)
             outputs = regressor._shaped(targets, regressor._constants)
             self._fit_stage(later, rows[:, : inputs.shape[1]], outputs)
         return self

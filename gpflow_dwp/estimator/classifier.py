@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
+from gpflow_dwp.estimator._models import whole_or_not
 from gpflow_dwp.likelihoods.named import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
@@ -36,6 +37,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     ``feature_names_in_`` where the inputs had names.
     """
 
+    @whole_or_not
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> DeepWishartClassifier:

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._further_runs import take_in
+from gpflow_dwp.estimator._models import whole_or_not
 from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.estimator._predictions import PredictsNumbers, varying_columns
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
@@ -24,7 +25,7 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.observed import AcceptedObservations, accepted_observations
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.selection.observations import odd_targets, recorded_steps, weights_of_evidence
-from gpflow_dwp.validation import are_constant, as_real_array, check_integers
+from gpflow_dwp.validation import are_constant, as_real_array, check_integers, check_shares
 
 __all__ = ["DeepWishartRegressor"]
 
@@ -103,6 +104,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
     of categories; None of numbers alone).
     """
 
+    @whole_or_not
     def fit(
         self,
         X: npt.ArrayLike,
@@ -154,7 +156,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
             warnings.warn(
                 f"{failed.sum()} of {len(failed)} runs have no output and are left out.",
                 TargetWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         checks: dict[str, Any] = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2}
         if np.asarray(y).shape[1:] > (1,):
@@ -198,21 +200,22 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
                 f"{num_copies} of {len(inputs)} rows are copies of others, inputs and targets "
                 "alike; kernel and noise of single layers are chosen without them.",
                 TargetWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         if not varies.all():
             warnings.warn(
                 f"{np.sum(~varies)} of {len(varies)} targets are constant and predicted as such.",
                 TargetWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         for index, column in zip(np.flatnonzero(varies), columns.T, strict=True):
             called = f"y[:, {index}]" if self._target_shape else str(name or "y")
             odd = odd_targets(column, called)
             if odd is not None and self.likelihood != "noise_free":
-                warnings.warn(odd, TargetWarning, stacklevel=2)
+                warnings.warn(odd, TargetWarning, stacklevel=3)
         return self
 
+    @whole_or_not
     def tell(
         self,
         X: npt.ArrayLike,
@@ -280,8 +283,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator, PredictsNumbers
         :param coverage: Probability of the intervals.
         :return: Root mean squares, and lower and upper ends, [N] or [N, Q] each: all the same where
             the noise does not depend on the inputs, whose variance is one number.
-        :raises ValueError: If the noise is not Gaussian around the function.
+        :raises ValueError: If the noise is not Gaussian around the function, or ``coverage`` is
+            not between 0 and 1.
         """
+        check_shares(coverage=coverage)
         inputs, likelihood = self._check_inputs(X), self.model_.likelihood
         scale = self.output_standardiser_.scale
         if isinstance(likelihood, HeteroskedasticGaussian):

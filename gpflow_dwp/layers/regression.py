@@ -30,6 +30,14 @@ from gpflow_dwp.validation import (
 
 __all__ = ["RegressionGPLayer", "RowsGPLayer"]
 
+_TITSIAS = bibtex(
+    "inproceedings",
+    "titsias2009variational",
+    title="Variational learning of inducing variables in sparse {G}aussian processes",
+    author="Titsias, Michalis",
+    booktitle="Artificial Intelligence and Statistics",
+    year=2009,
+)
 _SNELSON = bibtex(
     "inproceedings",
     "snelson2006sparse",
@@ -230,7 +238,8 @@ class RegressionGPLayer(RowsGPLayer):
     @property
     def papers(self) -> tuple[str, ...]:
         """BibTeX entries of what the layer rests on."""
-        return GLOBAL_INDUCING_POINTS, *((_SNELSON, _SANG) if self.num_neighbours else ())
+        nearest = (_SNELSON, _SANG) if self.num_neighbours else ()
+        return GLOBAL_INDUCING_POINTS, _TITSIAS, *nearest
 
     def describe(self) -> Description:
         nearest = f" and the {self.num_neighbours} nearest" if self.num_neighbours else ""

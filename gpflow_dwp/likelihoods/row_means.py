@@ -8,7 +8,7 @@ import numpy.typing as npt
 import tensorflow as tf
 from gpflow.likelihoods import Gaussian
 
-from gpflow_dwp.base import Array
+from gpflow_dwp.base import Array, TrainingData
 
 __all__ = ["RowMeansGaussian"]
 
@@ -85,7 +85,7 @@ class RowMeansGaussian(Gaussian):
         return cls(variance, constant=0.5 * float(spare.sum()), is_known=True), weights
 
     @classmethod
-    def of_replicates(cls, X: Array, Y: Array) -> tuple[RowMeansGaussian, tuple[Array, ...]] | None:
+    def of_replicates(cls, X: Array, Y: Array) -> tuple[RowMeansGaussian, TrainingData] | None:
         """Return that of means over equal inputs, and inputs, means and weights; None without.
 
         :param X: Inputs, [N, D].

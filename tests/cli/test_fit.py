@@ -234,3 +234,9 @@ def test_refuses(
     path = write_csv(Path("table.csv"), columns(table) if isinstance(table, str) else table)
     Path("file").touch()
     assert re.search(message, refused("fit", path, *options.split()))
+
+
+@pytest.mark.parametrize("option", ["--impute", "--missing ?", "--target y"])
+def test_what_is_said_of_a_table_needs_one(refused: Callable[..., str], option: str) -> None:
+    """Catches options that go unheard."""
+    assert f"{option.split()[0]} belongs to a table of yours" in refused("fit", *option.split())

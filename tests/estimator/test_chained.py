@@ -184,6 +184,15 @@ def test_finer_versions_are_fitted_anew_where_an_output_is_constant() -> None:
     np.testing.assert_allclose(chain.predict(few)[:, 1], 1.0)
 
 
+def test_finer_versions_that_are_fitted_anew_have_all_their_rows() -> None:
+    """Catches a tenth of them that is lost each time."""
+    runs = [(X, f(X)) for X, f in ((design(20, 1), coarse), (design(12, 1, seed=11), fine))]
+    chain = ChainedEmulator.coarse_to_fine(runs, one_layer(early_stopping=True))
+    count = chain.links[1].model_.num_data
+    chain.tell([[0.5]], coarse(np.array([[0.5]])), stage=0)
+    assert chain.links[1].model_.num_data == count < 12
+
+
 def without(chain: ChainedEmulator, x: float, kept: np.ndarray) -> tuple[float, float]:
     """What coarse and fine emulators without kernel draws predict from some fine runs, in NumPy."""
     first, *others = chain.links

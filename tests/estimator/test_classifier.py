@@ -73,7 +73,7 @@ def test_early_stopping_holds_out_rows_of_each_class(monkeypatch: pytest.MonkeyP
     with pytest.raises(ValueError, match="validation_fraction=0.3 of 40 rows .* only 1 member"):
         classifier.fit(X, labels)
     labels[1] = "rare"
-    with pytest.raises(ValueError, match=r"validation_fraction=0.9 leaves a class without rows"):
+    with pytest.raises(ValueError, match=r"validation_fraction=0.9 leaves no rows of a class"):
         classifier.set_params(validation_fraction=0.9).fit(X, labels)
 
 

@@ -91,8 +91,9 @@ def test_intervals_are_quantiles(
     monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 7)
     np.testing.assert_allclose(regressor.predict_interval(X, 0.9), [lower, upper], rtol=1e-9)
     for coverage in (0.0, 1.0, np.nan):
-        with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):
-            regressor.predict_interval(X, coverage)
+        for method in (regressor.predict_interval, regressor.predict_noise):
+            with pytest.raises(ValueError, match="coverage must be .* strictly between 0 and 1"):
+                method(X, coverage)
     with pytest.raises(ValueError, match="levels must lie strictly between 0 and 1"):
         regressor.predict_quantiles(X, [0.5, 1.0])
 
@@ -277,7 +278,7 @@ def test_seeds() -> None:
         ({"n_iter_no_change": 0}, "n_iter_no_change must be a positive integer"),
         ({"early_stopping": "yes"}, "early_stopping must be True or False"),
         ({"verbose": "no"}, "verbose must be True or False, got 'no'"),
-        ({"validation_fraction": 1.0}, "validation_fraction must be between 0 and 1, got 1.0"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be .* between 0 and 1"),
         (
             {"early_stopping": True, "validation_fraction": 0.99},
             "validation_fraction=0.99 of 40 rows cannot be held out",
@@ -376,6 +377,25 @@ def test_warm_start_goes_on_from_the_model_there_is(monkeypatch: pytest.MonkeyPa
     after = regressor.model_.inducing_variable.Z.numpy()
     again = regressor.set_params(warm_start=False).fit(X, Y).model_
     assert abs(again.inducing_variable.Z.numpy() - after).max() > 0.3
+
+
+def test_a_fit_that_fails_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches columns, units or counts of data whose model there is not."""
+    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    regressor = DeepWishartRegressor(**SINGLE).fit(frame, Y)
+    before, state = regressor.predict(frame), dict(vars(regressor))
+    with pytest.raises(ValueError, match="constant"):
+        regressor.fit(frame.assign(c=["x", "y"] * 20), np.ones(40))
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpflow_dwp.estimator.regressor.take_in", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        regressor.tell(frame[:2], [np.nan, 1.0])
+    now = vars(regressor)
+    assert now.keys() == state.keys() and all(now[name] is state[name] for name in state)
+    np.testing.assert_array_equal(regressor.predict(frame), before)
 
 
 def test_bad_data_are_refused(regressor: DeepWishartRegressor) -> None:
