@@ -18,9 +18,8 @@ from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
 from gpflow_dwp.layers import GramLayer, OutputLayer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
-from gpflow_dwp.models import DeepKernelProcess, VariationalModel
+from gpflow_dwp.models import DeepKernelProcess, DeepPosterior, VariationalModel
 from gpflow_dwp.models.data_checks import Batch
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, fold_in, normal, split_seed
@@ -38,11 +37,9 @@ class LatentVariableProcess(VariationalModel):
     :param layers: A :class:`LatentVariableLayer`, then those of a deep kernel process: hidden
         layers, bottom first, and an output layer that is no regression on data.
     :param likelihood: Any GPflow likelihood.
-    :param inducing_variable: Inducing inputs of the process, [M, D + W]: the last W columns are of
-        latent variables.
-    :raises ValueError: If the parts do not fit together.
+    :param inducing_variable: Inducing inputs, [M, D + W], the last W columns of latent variables.
 
-    All else is as for :class:`DeepKernelProcess`.
+    All else, and what is refused, is as for :class:`DeepKernelProcess`.
     """
 
     def __init__(
@@ -58,21 +55,15 @@ class LatentVariableProcess(VariationalModel):
         super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
         self.inducing_variable = as_inducing_points(inducing_variable)
         check_instance(LatentVariableLayer, **{"layers[0]": self.layers[0] if layers else None})
-        self._process()
+        DeepKernelProcess(self.layers[1:], likelihood, self.inducing_variable, num_data)  # checks
         self._check_common_parts()
         if self.layers[-1].inputs is not None:
-            name = type(self.layers[-1]).__name__
-            raise ValueError(f"layers[-1] must be no regression on data, got a {name}.")
+            raise ValueError("layers[-1] must be no regression on data.")
         if self.layers[0].doubly_reparameterised and self.num_hidden_layers:
-            raise ValueError(
-                "layers[0] must not be doubly_reparameterised: above it layers draw Gram matrices "
-                "of copies that depend on each other's latent variables."
-            )
+            # Above it Gram matrices are drawn of copies jointly.
+            raise ValueError("layers[0] must not be doubly_reparameterised below hidden layers.")
         if self.num_inputs < 1:
-            raise ValueError(
-                "inducing_variable must have columns of inputs before those of latent variables, "
-                f"got {self.inducing_variable.Z.shape[1]} in all."
-            )
+            raise ValueError("inducing_variable must have columns before those of latents.")
 
     @property
     def num_inputs(self) -> int:
@@ -85,11 +76,6 @@ class LatentVariableProcess(VariationalModel):
     @property
     def num_hidden_layers(self) -> int:
         return len(self.layers) - 2
-
-    def _process(self) -> DeepKernelProcess:
-        """The process whose inputs are X and latent variables, of the same parts."""
-        parts = self.layers[1:], self.likelihood, self.inducing_variable
-        return DeepKernelProcess(*parts, self.num_data)
 
     def _any_datum(self) -> Batch:
         encoder = self.layers[0].encoder
@@ -116,21 +102,19 @@ class LatentVariableProcess(VariationalModel):
         if variance.shape.rank == 3:  # of each output, [S N, Q, K]
             variance = tf.linalg.matrix_transpose(variance)
         mean, variance = (tf.reshape(x, [S, N * K, *x.shape[2:]]) for x in (mean, variance))
+        expectations = expected_log_likelihoods(
+            self.likelihood, X, Y, mean, variance, K, seed=fold_in(target_seed, 0)
+        )
         nothing = tf.zeros([1], X.dtype)  # latent variables are local
+        log_ratios = self._with_likelihood([nothing, *path.log_ratios])
         return importance_weighted_bound(
-            expected_log_likelihoods(
-                self.likelihood, X, Y, mean, variance, K, seed=fold_in(target_seed, 0)
-            ),
-            local_log_ratio,
-            self._with_likelihood([nothing, *path.log_ratios]),
-            num_data=self.num_data,
-            weights=weights,
+            expectations, local_log_ratio, log_ratios, num_data=self.num_data, weights=weights
         )
 
     @tf.autograph.experimental.do_not_convert
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
-    ) -> MixturePosterior:
+    ) -> DeepPosterior:
         return _Posterior(self, self._num_draws(num_samples), as_seed(seed))
 
 
@@ -145,24 +129,17 @@ def _repeated(path: InducingPath, length: int, times: int | tf.Tensor) -> Induci
     return InducingPath(path.points, hidden, output)
 
 
-class _Posterior(MixturePosterior):
+class _Posterior(DeepPosterior):
     """Draws of the process, each with latent variables from their prior."""
 
     def __init__(self, model: LatentVariableProcess, num_samples: Any, seed: Seed) -> None:
-        process_seed, self._latent_seed, function_seed = split_seed(seed, 3)
-        self._process = model._process().posterior(num_samples, seed=process_seed)
+        seed, self._latent_seed = split_seed(seed, 2)
+        latent, *hidden, output = model.layers
+        points = tf.convert_to_tensor(model.inducing_variable.Z)
+        super().__init__(hidden, output, model.likelihood, points, num_samples, seed)
+        self.num_inputs, self._latent_dim = model.num_inputs, latent.latent_dim
         # Draws share no covariance of the inputs where each has its own.
-        self._process.path = _repeated(self._process.path, 1, num_samples)
-        self._latent_dim = model.layers[0].latent_dim
-        super().__init__(
-            self._process.likelihood,
-            num_inputs=model.num_inputs,
-            num_outputs=model.num_outputs,
-            num_inducing=sizes(self._process.path.points)[0],
-            num_samples=num_samples,
-            function_seed=function_seed,
-            mixing=self._process.output.mixing,
-        )
+        self.path, self._num_distinct = _repeated(self.path, 1, num_samples), num_samples
 
     def _propagate(
         self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
@@ -170,5 +147,4 @@ class _Posterior(MixturePosterior):
         latents = self._shared_normal(X, self._latent_seed, self._latent_dim)
         if full_cov:
             latents = normal(tf.shape(latents), self._latent_seed, X.dtype)
-        targets = append_latents(X[None], latents)
-        return self._process._propagate(targets, full_cov=full_cov, mixed=mixed)
+        return super()._propagate(append_latents(X[None], latents), full_cov=full_cov, mixed=mixed)
