@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 
 import tensorflow as tf
+from gpflow import default_float
 from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
@@ -113,10 +114,11 @@ class DeepPosterior(MixturePosterior):
         :return: [S, N, N] each, or [S, M, M].
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
-        if Xnew is None:
-            return [draw.gram for draw in self.path.hidden]
-        X = check_inputs(self, Xnew, "Xnew")
-        return sample_gram_matrices(self.hidden, self.path, X, self._target_seed)
+        grams = [draw.gram for draw in self.path.hidden]
+        if Xnew is not None:
+            X = check_inputs(self, Xnew, "Xnew")
+            grams = sample_gram_matrices(self.hidden, self.path, X, self._target_seed)
+        return [tf.cast(gram, default_float()) for gram in grams]
 
     def _propagate(
         self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True

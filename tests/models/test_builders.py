@@ -116,6 +116,8 @@ def test_kernels_by_name_in_both_precisions(name: str) -> None:
             with tf.GradientTape() as tape:
                 bound = model.elbo(data, seed=0)
             results.append([bound, *tape.gradient(bound, model.trainable_variables)])
+            grams = model.posterior(1, seed=0).gram_matrices()
+            assert all(gram.dtype == dtype for gram in grams)
 
     assert [kernel_name(layer.kernel) for layer in model.layers] == [name, hidden][:depth]
     for value, single in zip(*results, strict=True):
