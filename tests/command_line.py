@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 from cyclopts import Argument
 
 from gpflow_dwp.cli import main
@@ -55,18 +55,13 @@ def columns(task: str, rows: int = 40) -> dict[str, list[Any]]:
 
 def write_csv(path: Path, table: Mapping[str, Sequence[object]]) -> Path:
     """Write columns as a CSV file."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+    pandas.DataFrame(table).to_csv(path, index=False)
     return path
 
 
 def read_csv(path: Path) -> dict[str, list[str]]:
     """The columns of a CSV file, as text."""
-    with path.open(newline="") as file:
-        header, *rows = csv.reader(file)
-    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    return pandas.read_csv(path, dtype=str, keep_default_na=False).to_dict("list")
 
 
 def fit_options(task: str) -> list[str]:
@@ -75,15 +70,6 @@ def fit_options(task: str) -> list[str]:
     if task == "regression":
         return ["--target", "price", *options]
     return ["--target", "label", "--task", "classification", *options]
-
-
-def content(directory: Path) -> dict[str, bytes]:
-    """Every file below a directory."""
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
 
 
 class TrainedRun(NamedTuple):

@@ -13,7 +13,8 @@ import numpy as np
 import pandas
 import pytest
 import tensorflow as tf
-from command_line import TASKS, TINY, TrainedRun, content, read_csv, run, write_csv
+from command_line import TASKS, TINY, TrainedRun, read_csv, run, write_csv
+from faults.states import read_tree
 
 from gpflow_dwp.data import Standardiser, Table
 from gpflow_dwp.evaluation.mixture import mixture_cdf
@@ -85,7 +86,7 @@ def test_probabilities_are_those_of_the_model(trained: Trained) -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_the_table_is_kept_to_the_letter(trained: Trained, task: str, capsys: Printed) -> None:
     """Would catch codes that only look like numbers, and a run that is changed."""
-    before, plain = content(trained(task).directory), predictions(trained(task), NEW, *FEW)
+    before, plain = read_tree(trained(task).directory), predictions(trained(task), NEW, *FEW)
     assert list(plain) == ["a", "b", *ADDED[task]]
     assert capsys.readouterr().out.endswith("3 predictions are in out.csv\n")
     further = {"id": ["007", "008", "x"], "b": NEW["b"], "note": ["NA", "", "1.50"], "a": NEW["a"]}
@@ -94,7 +95,7 @@ def test_the_table_is_kept_to_the_letter(trained: Trained, task: str, capsys: Pr
     assert list(table) == [*further, *ADDED[task]]
     assert all(table[name] == plain[name] for name in ADDED[task])
     assert all(table[name] == further[name] for name in ("id", "note", "price", "Straße"))
-    assert content(trained(task).directory) == before
+    assert read_tree(trained(task).directory) == before
 
 
 def test_without_a_file_predictions_are_printed(trained: Trained, capsys: Printed) -> None:
