@@ -9,14 +9,13 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from command_line import columns, write_csv
 from faults.states import Tree, read_tree, restore
 
@@ -121,16 +120,12 @@ def _program(*_: object) -> dict[str, Any]:
 
 
 @pytest.fixture
-def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled, drawn or summed up, no simpler model is trained; files are as ever."""
     monkeypatch.setattr("gpflow_dwp.serving.export._functions", _program)
-    shapes = get_enable_check_shapes()
-    set_enable_check_shapes(ShapeCheckingState.DISABLED)
     monkeypatch.setattr("gpflow_dwp.cli.training.simple_scores", lambda *_, **__: {})
     monkeypatch.setattr("gpflow_dwp.cli.training.model_summary", lambda _: "a model")
     monkeypatch.setattr("gpflow_dwp.cli.training._SECONDS_BETWEEN_SAVES", 0.0)
-    yield
-    set_enable_check_shapes(shapes)
 
 
 @cache
