@@ -13,7 +13,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read when TensorFlow is im
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is imported; not every run has matplotlib
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +156,30 @@ def eager() -> Iterator[None]:
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture(scope="module")
+def eagerly() -> Iterator[None]:
+    """Compile nothing, in fixtures of the module neither."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def _comparison(variables: Sequence[tf.Variable]) -> Callable[[], bool]:
+    values = [tf.convert_to_tensor(each) for each in variables]
+    return lambda: all(map(np.array_equal, variables, values))
+
+
+@pytest.fixture(scope="module")
+def untraced() -> Iterator[None]:
+    """Trace no predictions: that takes as long as to compute them three times."""
+    models = "gpflow_dwp.models"
+    with pytest.MonkeyPatch.context() as patch:
+        never = property(lambda _: False, lambda *_: None)
+        patch.setattr(f"{models}.mixture_posterior.MixturePosterior.is_kept", never)
+        patch.setattr(f"{models}.kept_posterior._comparison", _comparison)
+        yield
 
 
 @pytest.fixture(scope="module")
