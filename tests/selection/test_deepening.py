@@ -52,14 +52,10 @@ def test_all_but_the_new_layer_is_taken_over(
     values, old = parameter_dict(model), parameter_dict(shallower)
     added, output = model.layers[depth - 1 : depth + 1]
     lengthscales = old[f".layers[{depth - 1}].kernel.lengthscales"]
-    if depth == 1:  # The kernel on the inputs stays there.
-        np.testing.assert_allclose(added.kernel.lengthscales, 3.0 * lengthscales)
-        np.testing.assert_allclose(added.kernel.variance, 9.0)
-        np.testing.assert_allclose(output.kernel.lengthscales, 1.0)
-    else:
-        np.testing.assert_allclose(added.kernel.lengthscales, 3.0 * lengthscales)
-        np.testing.assert_allclose(added.kernel.variance, 9.0 * np.square(lengthscales))
-        np.testing.assert_allclose(output.kernel.lengthscales, lengthscales)
+    unit = 1.0 if depth == 1 else lengthscales  # The kernel on the inputs stays there.
+    np.testing.assert_allclose(added.kernel.lengthscales, 3.0 * lengthscales)
+    np.testing.assert_allclose(added.kernel.variance, 9.0 * np.square(unit))
+    np.testing.assert_allclose(output.kernel.lengthscales, unit)
     for path, value in values.items():
         if path.startswith(f".layers[{depth - 1}]"):
             if path.endswith(".feature_scales"):  # On average it hands on what it gets.
