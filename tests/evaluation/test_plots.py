@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from model_reference import tiny_model, toy_data
 from package_source import ROOT
 
@@ -38,10 +37,6 @@ CALLS: dict[Any, list[Any]] = {
 }
 X = np.linspace(-1.0, 1.0, 12)[:, None]
 DATA = X, np.sin(3.0 * X)
-
-
-def labels(ax: Axes) -> list[str]:
-    return [text.get_text() for text in ax.figure.legends[0].get_texts()]
 
 
 @pytest.mark.parametrize("plot", CALLS)
@@ -128,13 +123,14 @@ def test_truth_and_prediction_have_one_scale() -> None:
     truth = np.array([1.0, 4.0, 2.0])
     ax = plot_predictions(truth, truth + 1.0, truth - 9.0, [9.0, 3.0, 9.0], target="price (EUR)")
 
-    assert labels(ax)[:2] == ["truth inside (66.7%)", "truth outside (33.3%)"]
     assert ax.get_xlim() == ax.get_ylim()
     assert ax.get_aspect() == 1.0
     assert ax.get_title() == "RMSE 1, 95% intervals"
     assert ax.get_xlabel() == "observed price (EUR)"
     ax.figure.draw_without_rendering()
     (legend,) = ax.figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels[:2] == ["truth inside (66.7%)", "truth outside (33.3%)"]
     assert legend.get_window_extent().y1 < ax.get_window_extent().y0
     assert ax.title.get_window_extent().y1 < ax.figure.bbox.y1
 
