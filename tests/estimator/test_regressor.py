@@ -38,8 +38,7 @@ SINGLE: dict[str, Any] = {**SMALL, "depth": 1, "num_steps": 2}
 FEW: dict[str, Any] = {**SMALL, "num_inducing": 5, "num_samples": 1, "num_prediction_samples": 3}
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (40, 2)) * [1.0, 100.0] + [0.0, 1_000.0]
-NOISE = 20.0
-Y = 500.0 + 100.0 * np.sin(X[:, 0]) + NOISE * RNG.standard_normal(40)
+Y = 500.0 + 100.0 * np.sin(X[:, 0]) + 20.0 * RNG.standard_normal(40)
 
 
 @pytest.fixture(scope="module")
@@ -403,8 +402,6 @@ def test_bad_data_are_refused(regressor: DeepWishartRegressor) -> None:
     for method in (regressor.predict, regressor.predict_interval, regressor.sample_y):
         with pytest.raises(ValueError, match=r"X must not be too far .*, got -1.7e.308 in row 2"):
             method([[0.0, 1_000.0], [-1.7e308, 1_000.0]])
-    with pytest.raises(ValueError, match="constant"):
-        DeepWishartRegressor(**SMALL).fit(X, np.full(40, 3.0))
     days = np.datetime64("2020-01-01") + np.arange(40)
     for dates in (days, pandas.Series(days), pandas.DataFrame({"a": Y, "b": days})):
         with pytest.raises(ValueError, match=r"y(\['b'\])? must hold numbers, got datetime64"):

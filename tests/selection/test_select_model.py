@@ -274,11 +274,8 @@ def test_a_class_of_the_users_is_not_the_one_that_it_inherits_from() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"depth": 0}, "depth must be a positive integer, got 0"),
-        ({"kernel": "Cubic"}, "kernel must be one of"),
         ({"effort": "some"}, "effort must be one of"),
         ({"likelihood": "cauchy"}, "likelihood must be one of"),
-        ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
         ({"candidates": Candidate()}, "candidates must be an instance of Sequence, got Candidate"),
         ({"patience": 0}, "patience must be a positive integer, got 0"),
         ({"validation_data": (X[:, :1], SIGNAL)}, "validation_data cannot be used: X must have 2"),
