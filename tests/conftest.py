@@ -26,8 +26,6 @@ from check_shapes import ShapeCheckingState, set_enable_check_shapes
 from tensorflow_probability.python.bijectors import bijector as bijectors
 from tensorflow_probability.python.internal import cache_util
 
-ROOT = Path(__file__).resolve().parents[1]
-
 WITH_SHAPES = {"distributions", "kernels", "layers", "likelihoods"}
 WITH_SHAPES |= {"test_linalg", "test_objectives", "test_random"}
 WITH_SHAPES |= {"test_function_draws", "test_predictive"}

@@ -171,10 +171,6 @@ CASES = {
 }
 
 
-SEVERAL_TRAININGS = ("fit --resume",)
-"""In short runs `tests/cli/test_resume.py` has one of them."""
-
-
 def names_in(folder: Path) -> set[str]:
     """Of files, without what varies in them; what TensorFlow keeps of a state is its own."""
     names = (name for name in read_tree(folder) if not name.startswith(("run/state", "state/")))
@@ -191,7 +187,8 @@ def is_old_or_new(found: Outcome, before: Outcome, after: Outcome) -> bool:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=name, marks=[pytest.mark.slow] * (name in SEVERAL_TRAININGS))
+        # Of what trains several times, `tests/cli/test_resume.py` has one case in short runs.
+        pytest.param(case, id=name, marks=[pytest.mark.slow] * (name == "fit --resume"))
         for name, case in CASES.items()
     ],
 )
