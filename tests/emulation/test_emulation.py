@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_process import Exact
 from scipy.stats import norm, qmc
 
 from gpflow_dwp import build_deep_wishart_process, emulation
@@ -48,27 +49,6 @@ def design(bounds: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
 def single_layer(X: np.ndarray, y: np.ndarray, **arguments: object) -> DeepWishartRegressor:
     given = {"likelihood": "noise_free", "kernel": "SquaredExponential", **arguments}
     return DeepWishartRegressor(depth=1, random_state=0, **given).fit(X, y)
-
-
-class Exact:
-    """The Gaussian process of a fitted single layer, by plain NumPy, given any runs."""
-
-    def __init__(self, emulator: DeepWishartRegressor, X: np.ndarray, y: np.ndarray) -> None:
-        self.inputs, outputs = emulator.input_standardiser_, emulator.output_standardiser_
-        self.mean, self.scale = float(outputs.mean[0]), float(outputs.scale[0])
-        self.kernel = emulator.model_.output_layer.kernel
-        self.noise = float(emulator.model_.likelihood.variance.numpy())
-        self.X, self.y = X, (y - self.mean) / self.scale
-        self.runs = self.inputs.transform(X)
-        self.K = self.kernel(self.runs).numpy() + self.noise * np.eye(len(X))
-
-    def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of the function, in raw units."""
-        at = self.inputs.transform(points)
-        k = self.kernel(self.runs, at).numpy()
-        covariance = self.kernel(at).numpy() - k.T @ np.linalg.solve(self.K, k)
-        mean = k.T @ np.linalg.solve(self.K, self.y)
-        return self.mean + self.scale * mean, self.scale**2 * covariance
 
 
 @pytest.fixture(scope="module")
@@ -189,15 +169,15 @@ def test_main_effects_average_over_draws_of_the_kernel(monkeypatch: pytest.Monke
 def test_shares_of_a_sum_of_functions() -> None:
     """Catches a part that goes to another input, a line that is forgotten, and inputs as they are.
     By another route: the functions that were added."""
-    X = design(np.array([[0.0, 4.0]] * 3), 60, seed=2)
+    cube = np.array([[0.0, 4.0]] * 3)
+    X = design(cube, 60, seed=2)
     y = np.sin(3.0 * X[:, 0]) + 0.5 * X[:, 1]
     fitted = single_layer(X, y, kernel="AdditiveMatern52")
-    cube = np.array([[0.0, 4.0]] * 3)
     found = emulation.main_effects(fitted, cube, resolution=2, num_points=64).shares
     X = sobol_points(cube, 64, 0)
-    y = np.sin(3.0 * X[:, 0]) + 0.5 * X[:, 1]
-    np.testing.assert_allclose(found.single.sum() + found.joint, 1.0)
     truth = np.array([np.sin(3.0 * X[:, 0]), 0.5 * X[:, 1]])
+    np.testing.assert_allclose(found.single.sum() + found.joint, 1.0)
+    y = truth.sum(axis=0)
     expected = [np.cov(part, y)[0, 1] / y.var(ddof=1) for part in truth]
     np.testing.assert_allclose(found.single[:2], expected, atol=0.05)
     np.testing.assert_allclose([found.single[2], found.joint], 0.0, atol=0.05)
@@ -266,9 +246,9 @@ def test_a_loop_meets_each_run_it_is_told() -> None:
 def test_runs_far_outside_are_fitted_in_units_of_their_own() -> None:
     """Catches the scale of the first runs, in which later ones are noise, and lost arguments."""
     X = design(SQUARE, 40)
-    fitted = single_layer(0.02 * X[:6], ridge(0.02 * X[:6]), warm_start=True)
-    fitted.tell(X, ridge(X))
-    anew = single_layer(np.concatenate([0.02 * X[:6], X]), ridge(np.concatenate([0.02 * X[:6], X])))
+    near, both = 0.02 * X[:6], np.concatenate([0.02 * X[:6], X])
+    fitted = single_layer(near, ridge(near), warm_start=True).tell(X, ridge(X))
+    anew = single_layer(both, ridge(both))
     np.testing.assert_array_equal(fitted.input_standardiser_.scale, anew.input_standardiser_.scale)
     np.testing.assert_allclose(fitted.predict(X), anew.predict(X), atol=1e-3)
 

@@ -8,6 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow_probability as tfp
+from exact_process import Exact
 from scipy.stats import multivariate_normal, qmc
 
 from gpflow_dwp import emulation
@@ -31,9 +32,7 @@ def ball(X: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def linear() -> DeepWishartRegressor:
-    X = qmc.scale(
-        qmc.LatinHypercube(2, seed=np.random.default_rng(0)).random(20), [-1.0, -1.0], [2.0, 2.0]
-    )
+    X = 3.0 * qmc.LatinHypercube(2, seed=np.random.default_rng(0)).random(20) - 1.0
     given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "depth": 1}
     return DeepWishartRegressor(**given, random_state=0).fit(X, X @ MATRIX.T + 1.0)
 
@@ -144,16 +143,10 @@ def test_a_discrepancy_is_a_process_of_the_settings() -> None:
     emulator, theta = as_emulator(fitted), np.array([[0.2], [0.9]])
     target = Target.of(emulator, z, 0.5, 0.0, C, settings=settings, discrepancy=kernel)
     found = target.log_density(theta)
-    units, outputs = fitted.input_standardiser_, fitted.output_standardiser_
-    of_runs, runs = fitted.model_.output_layer.kernel, units.transform(X)
-    nugget = fitted.model_.likelihood.variance.numpy()
-    A, y = of_runs(runs).numpy() + nugget * np.eye(9), fitted._rows[1]
+    exact = Exact(fitted, X, y)
     for value, density in zip(theta[:, 0], found, strict=True):
-        at = units.transform(np.insert(known, 1, value, axis=1)[[0, 2, 3]])
-        c = of_runs(runs, at).numpy()
-        mean = outputs.inverse_transform(c.T @ np.linalg.solve(A, outputs.transform(y)))[:, 0]
-        joint = of_runs(at).numpy() - c.T @ np.linalg.solve(A, c) + nugget * np.eye(3)
-        joint = outputs.scale[0] ** 2 * joint + 0.25 * np.eye(3)
+        mean, joint = exact(np.insert(known, 1, value, axis=1)[[0, 2, 3]])
+        joint += (exact.scale**2 * exact.noise + 0.25) * np.eye(3)
         joint += (C + kernel(known).numpy())[np.ix_([0, 2, 3], [0, 2, 3])]
         expected = multivariate_normal(mean, joint).logpdf(z[[0, 2, 3]])
         np.testing.assert_allclose(density, expected, rtol=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import pandas
 import pytest
 import scipy.stats
 import tensorflow as tf
+from exact_process import Exact
 from scipy.stats import qmc
 
 from gpflow_dwp import emulation
@@ -199,16 +201,13 @@ def without(chain: ChainedEmulator, x: float, kept: np.ndarray) -> tuple[float, 
     mean, std = first.predict([[x]], return_std=True, include_noise=False)
     nodes, means, seconds = mean + NODES * std, [], []
     for each, added in zip(others, (0.0, nodes), strict=True):
-        units, noise = each.output_standardiser_, each.model_.likelihood.variance.numpy()
-        kernel, to_model = each.model_.output_layer.kernel, each.input_standardiser_.transform
-        at, X = to_model(np.column_stack([np.full(20, x), nodes])), to_model(each._rows[0][kept])
-        C, A = kernel(X, at).numpy(), kernel(X).numpy() + noise * np.eye(len(X))
-        found = C.T @ np.linalg.solve(A, units.transform(each._rows[1][kept]))
-        found = added + units.inverse_transform(found)[:, 0]
-        left = np.diag(kernel(at).numpy()) - np.sum(C * np.linalg.solve(A, C), axis=0)
-        variance = units.scale[0] ** 2 * (left * len(X) / max(len(X) - 4, 1) + noise)
-        means.append(WEIGHTS @ found)
-        seconds.append(WEIGHTS @ (variance + found**2))
+        X, y = (part[kept] for part in each._rows[:2])
+        exact = Exact(each, X, y[:, 0])
+        found, covariance = exact(np.column_stack([np.full(20, x), nodes]))
+        left = np.diag(covariance) * len(X) / max(len(X) - 4, 1)
+        variance = left + exact.scale**2 * exact.noise
+        means.append(WEIGHTS @ (added + found))
+        seconds.append(WEIGHTS @ (variance + (added + found) ** 2))
     return np.mean(means), np.sqrt(np.mean(seconds) - np.mean(means) ** 2)
 
 
@@ -222,15 +221,11 @@ def test_coarse_to_fine_is_the_mixture_of_both_ways(monkeypatch: pytest.MonkeyPa
     chain = ChainedEmulator.coarse_to_fine(runs, one_layer())
     first, direct, relative = chain.links
 
-    def predict(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = under_draws(direct, np.column_stack([np.resize(x, len(w)), w]))
-        return mean, variance * 5.0 / (5 - 2 - 2)
+    def predict(w: np.ndarray, link: DeepWishartRegressor) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = under_draws(link, np.column_stack([np.resize(x, len(w)), w]))
+        return mean + (w if link is relative else 0.0), variance * 5.0 / (5 - 2 - 2)
 
-    def with_difference(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = under_draws(relative, np.column_stack([np.resize(x, len(w)), w]))
-        return w + mean, variance * 5.0 / (5 - 2 - 2)
-
-    moments = [passed_on(first, x, each) for each in (predict, with_difference)]
+    moments = [passed_on(first, x, partial(predict, link=each)) for each in (direct, relative)]
     mean = 0.5 * (moments[0][0] + moments[1][0])
     std = np.sqrt(np.mean([s**2 + (m - mean) ** 2 for m, s in moments], axis=0))
     found = chain.predict(x, return_std=True)
