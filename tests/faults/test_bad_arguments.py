@@ -35,51 +35,27 @@ NO_KERNEL = ("", "nope", 3, [], [gpflow.kernels.RBF()], [3, 3], [gpflow.kernels.
 NO_LIKELIHOOD = ("Gaussian", 3, gpflow.likelihoods.Gaussian)
 
 
-def build(**given: Any) -> Any:
-    return build_deep_wishart_process((X, Y), **{"depth": 2, "num_inducing": 2, **given})
+def wishart() -> WishartLayer:
+    return WishartLayer(gpflow.kernels.RBF(), df=2, num_inducing=2)
 
 
 def built(X: Any, Y: Any) -> Any:
     return build_deep_wishart_process((X, Y), 1).elbo((X, Y))
 
 
-def train(**given: Any) -> Any:
-    return fit(tiny_model(1), (X, Y), **{"num_steps": 1, "progress": False, **given})
-
-
-def wishart(**given: Any) -> Any:
-    return WishartLayer(**{"kernel": gpflow.kernels.RBF(), "df": 2, "num_inducing": 2, **given})
-
-
-def output(**given: Any) -> Any:
-    return GlobalInducingGPLayer(
-        gpflow.kernels.RBF(), 1, **{"pseudo_targets": np.zeros((2, 1)), **given}
-    )
-
-
-def regression(X: Any = X, Y: Any = Y, **given: Any) -> Any:
-    return RegressionGPLayer(gpflow.kernels.RBF(), 2, X, Y, **given)
-
-
 def with_parts(**given: Any) -> Any:
     """A deep Wishart process of parts, of which some may be wrong."""
-    fine = {"layers": [wishart(), output()], "likelihood": gpflow.likelihoods.Gaussian()}
+    output = GlobalInducingGPLayer(gpflow.kernels.RBF(), 1, pseudo_targets=np.zeros((2, 1)))
+    fine = {"layers": [wishart(), output], "likelihood": gpflow.likelihoods.Gaussian()}
     fine |= {"inducing_variable": X[:2], "num_data": N, **given}
     return DeepWishartProcess(**fine).elbo((X, Y))
 
 
-def save(**given: Any) -> Any:
-    return save_model(**{"model": tiny_model(1), "directory": "saved", **given})
-
-
-def export(**given: Any) -> Any:
-    return export_model(**{"model": tiny_model(1), "directory": "program", **given})
-
-
-TWICE = wishart()
+MODEL, TWICE = tiny_model(1), wishart()
+regression = partial(RegressionGPLayer, gpflow.kernels.RBF(), 2)
 # Each function with each value that an argument must not have.
 ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
-    build: {
+    partial(build_deep_wishart_process, (X, Y), depth=2, num_inducing=2): {
         **dict.fromkeys(("depth", "num_inducing"), NO_SIZE[:-2]),
         "num_samples": (0, -1, 1.5, "2", True),
         "width": (0, -1, 1.5, NAN, "2", True, 2**31),
@@ -92,7 +68,7 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "jitter": NO_JITTER,
         "seed": NO_SEED,
     },
-    train: {
+    partial(fit, MODEL, (X, Y), num_steps=1, progress=False): {
         **dict.fromkeys(("num_steps", "callback_interval", "num_importance_samples"), NO_COUNT),
         "batch_size": (0, -1, 1.5, "x", NAN, True),
         "protocol": ("", "nope", 3),
@@ -114,17 +90,18 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     },
     load_model: {"directory": ("absent", "a_file", ".")},
     model_from_bytes: {"content": (None, 3, "x", b"", b"PK", bytes(99))},
-    save: {"directory": ("a_file",), "model": (None, 3, "x", gpflow.kernels.RBF())},
-    export: {
+    partial(save_model, model=MODEL, directory="saved"): {
+        "directory": ("a_file",),
+        "model": (None, 3, "x", gpflow.kernels.RBF()),
+    },
+    partial(export_model, model=MODEL, directory="program"): {
         "model": (None, 3),
         "directory": ("a_file", "a_folder"),
         "num_samples": (0, -1, 1.5, "x", True),
         "seed": (1.5, "x", NAN),
         "input_standardiser": (3, "x"),
     },
-    lambda **given: tiny_model(1).predict_f(X, **given): {
-        "num_samples": (0, -1, 1.5, "x", True, NAN)
-    },
+    partial(MODEL.predict_f, X): {"num_samples": (0, -1, 1.5, "x", True, NAN)},
 }
 
 
