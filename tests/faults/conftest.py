@@ -23,7 +23,7 @@ from gpflow_dwp.cli import main
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
 FIT = ("table.csv", "--target", "price", "--depth", "1", "--num-steps", "2", "--num-inducing", "2")
-FEW = ("--quiet",)
+FIT += ("--quiet",)
 # What is no array of finite numbers with the rows and axes of another.
 NO_NUMBERS: dict[str, Callable[[Any], Any]] = {
     "None": lambda A: None,
@@ -129,25 +129,25 @@ def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def _finished(*options: object) -> Tree:
-    assert command("fit", *FIT, *FEW, "--out", "run", *options).code == 0
+def _finished() -> Tree:
+    assert command("fit", *FIT, "--out", "run").code == 0
     return read_tree(Path("run"))
 
 
-def finish_run(*options: object) -> None:
+def finish_run() -> None:
     """A run in the folder of that name, which is trained once for all tests."""
-    restore(_finished(*options), Path("run"))
+    restore(_finished(), Path("run"))
 
 
-def begin_run(*options: object) -> None:
-    """A run that Ctrl-C ended after its last step."""
+def begin_run() -> None:
+    """A run of that name that Ctrl-C ended after its last step."""
 
     def press(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpflow_dwp.cli.training.judge", press)
-        assert command("fit", *FIT, *FEW, *options).code == 130
+        assert command("fit", *FIT, "--out", "run").code == 130
 
 
 @pytest.fixture

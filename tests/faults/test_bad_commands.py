@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pandas as pd
 from command_line import columns, declared_options
 from cyclopts import Argument
-from faults.conftest import FEW, FIT, command, not_refused
+from faults.conftest import FIT, command, not_refused
 from faults.states import read_tree
 
 IN_SHORT = 20
@@ -125,7 +125,7 @@ def test_tables_of_no_use_are_refused(untrained: Path, some: Any) -> None:
         folder.mkdir()
         path = folder / file
         made(path) if callable(made) else path.write_bytes(made)
-        to_fit = ("fit", path, *FIT[1:], *FEW, "--out", folder / "out")
+        to_fit = ("fit", path, *FIT[1:], "--out", folder / "out")
         given = to_fit if name == "fit" else ("predict", "run", path, "-o", folder / "p.csv")
         wrong += not_refused(command(*given), pattern, f"{name} {file}, case {number}")
         if left := {each.name for each in folder.iterdir()} - {file}:

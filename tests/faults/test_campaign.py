@@ -82,7 +82,7 @@ def test_damaged_files_of_a_run_are_refused(some: Any) -> None:
 def test_a_model_of_another_run_is_refused() -> None:
     """Catches predictions in the units of another training."""
     finish_run()
-    assert command("fit", *FIT, "--quiet", "--seed", "1", "--out", "other").code == 0
+    assert command("fit", *FIT, "--seed", "1", "--out", "other").code == 0
     for name in ("model/model.zip", "metrics.json"):
         kept = (RUN / name).read_bytes()
         shutil.copy(Path("other", name), RUN / name)

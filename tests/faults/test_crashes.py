@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import tensorflow as tf
-from faults.conftest import FEW, FIT, Outcome, attempt, begin_run, command, finish_run
+from faults.conftest import FIT, Outcome, attempt, begin_run, command, finish_run
 from faults.states import before_operations, read_tree, record_states, restore
 from model_reference import tiny_model, toy_data
 
@@ -70,7 +70,7 @@ def read_run() -> Outcome:
 
 
 def fit_run() -> Outcome:
-    return command("fit", *FIT, *FEW, "--out", "run")
+    return command("fit", *FIT, "--out", "run")
 
 
 def resume() -> Outcome:
@@ -161,9 +161,7 @@ def half_trained() -> None:
 
 CASES = {
     "fit --out": Case(lambda: None, fit_run, read_run, fit_on, predictions),
-    "fit --resume": Case(
-        lambda: begin_run("--out", "run"), resume, read_run, resume_or_finished, predictions
-    ),
+    "fit --resume": Case(begin_run, resume, read_run, resume_or_finished, predictions),
     "predict --out": Case(finish_run, predict, read_predictions),
     "export": Case(finish_run, export_run, read_export),
     "save_model": Case(lambda: save_tiny(1.0), lambda: save_tiny(2.0), read_saved),
