@@ -61,12 +61,6 @@ for path in Path(sys.argv[1]).iterdir():
 """
 
 
-def network() -> Any:
-    model = build_matrix_gaussian_network((X, Y), 2, width=6)
-    randomise(model, seed=3, scale=0.1)
-    return model
-
-
 def warped() -> Any:
     settings = {"likelihood": "warped", "output": "regression"}
     model = tiny_model(1, build_deep_gaussian_process, data=(X, Y), **settings)
@@ -75,16 +69,17 @@ def warped() -> Any:
     return model
 
 
-def latent_variable_deep_gp() -> Any:
-    model = build_latent_variable_deep_gp((X, Y), "LV-GP", num_inducing=5)
+def moved(model: Any) -> Any:
     randomise(model, seed=3, scale=0.1)
     return model
 
 
 MODELS: dict[str, Callable[[], Any]] = {
     "warped regression": warped,
-    "network": network,
-    "latent variables": latent_variable_deep_gp,
+    "network": lambda: moved(build_matrix_gaussian_network((X, Y), 2, width=6)),
+    "latent variables": lambda: moved(
+        build_latent_variable_deep_gp((X, Y), "LV-GP", num_inducing=5)
+    ),
     "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
 }
 RARE = [*MODELS][1:]
