@@ -51,18 +51,11 @@ def two_outputs(eagerly: None) -> DeepWishartRegressor:
     return DeepWishartRegressor(**SINGLE).fit(X, np.stack([Y, -0.01 * Y], 1))
 
 
-def components(regressor: DeepWishartRegressor, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances of the mixture at rows, in raw units, [S, N], undone by hand."""
-    inputs = (rows - X.mean(axis=0)) / X.std(axis=0)
-    posterior = regressor.model_.posterior(seed=regressor._seed)
-    mean, variance = (
-        moment.numpy()[..., 0] for moment in posterior.predict_warped_components(inputs)
-    )
-    return Y.mean() + Y.std() * mean, Y.var() * variance
-
-
 def test_predictions_are_those_of_the_mixture_in_raw_units(regressor: DeepWishartRegressor) -> None:
-    means, variances = components(regressor, X)
+    inputs = (X - X.mean(axis=0)) / X.std(axis=0)
+    components = regressor.model_.posterior(seed=regressor._seed).predict_warped_components(inputs)
+    means, variances = (part.numpy()[..., 0] for part in components)
+    means, variances = Y.mean() + Y.std() * means, Y.var() * variances
     mean, std = regressor.predict(X, return_std=True)
     quantiles = regressor.predict_quantiles(X, [0.1, 0.8])
 
