@@ -17,7 +17,8 @@ from command_line import TASKS, TINY, TrainedRun, read_csv, run, write_csv
 from faults.states import read_tree
 
 from gpflow_dwp.data import Standardiser, Table
-from gpflow_dwp.evaluation.mixture import mixture_cdf
+from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.evaluation.predictions import predict
 from gpflow_dwp.models import model_summary
 from gpflow_dwp.serving import export
 
@@ -53,18 +54,10 @@ def test_regression_is_that_of_the_model_in_raw_units(trained: Trained) -> None:
     result = trained("regression")
     train, test = result.rows()
     table = predictions(result, {"a": test.X[:, 0], "b": test.X[:, 1]})
-    mean, deviation, lower, upper = numbers(table, *ADDED["regression"])
-    moments = result.model().predict_y(result.standardised(test), seed=0)
-    offset, scale = train.Y.mean(), train.Y.std()
-    np.testing.assert_allclose(mean, offset + scale * moments[0].numpy()[:, 0], rtol=1e-12)
-    np.testing.assert_allclose(deviation, scale * np.sqrt(moments[1].numpy()[:, 0]), rtol=1e-9)
-    components = (
-        result.model().posterior(seed=0).predict_warped_components(result.standardised(test))
-    )
-    means = offset + scale * components[0].numpy()[..., 0]
-    variances = scale**2 * components[1].numpy()[..., 0]
-    np.testing.assert_allclose(mixture_cdf(lower, means, variances), 0.025, atol=1e-9)
-    np.testing.assert_allclose(mixture_cdf(upper, means, variances), 0.975, atol=1e-9)
+    units = RawUnits(result.model(), Standardiser.fit(train.X), Standardiser.fit(train.Y))
+    wanted = predict(units, test.X)
+    expected = [wanted.mean, wanted.deviation, wanted.lower, wanted.upper]
+    np.testing.assert_allclose(numbers(table, *ADDED["regression"]), expected, rtol=1e-12)
 
 
 def test_probabilities_are_those_of_the_model(trained: Trained) -> None:
@@ -157,6 +150,13 @@ def test_refuses_what_is_no_run_and_to_replace_what_is_there(
         assert "run is damaged: its model/model.zip is missing" in refused(*arguments)
 
 
+def in_json(capsys: Printed, *arguments: object) -> dict[str, Any]:
+    """What a command prints."""
+    capsys.readouterr()
+    assert run(*arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
 def write_rows(table: Table) -> Path:
     """The rows of a table, with labels by name."""
     target = table.Y[:, 0]
@@ -179,9 +179,7 @@ def test_scores_of_test_rows_are_those_of_fit(
     """Would catch scores in other units, or of another seed, than those of fit."""
     result = trained(task)
     path = write_rows(result.rows()[1])
-    capsys.readouterr()
-    assert run("evaluate", result.directory, path, "--json") == 0
-    scores = json.loads(capsys.readouterr().out)
+    scores = in_json(capsys, "evaluate", result.directory, path)
     assert run("evaluate", result.directory, path) == 0
     first, *lines = capsys.readouterr().out.splitlines()
     expected = {**result.metrics, **result.deep_scores, "rows": 10}
@@ -237,16 +235,10 @@ def test_an_export_is_the_model(
     assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
 
 
-def info(capsys: Printed, *arguments: object) -> dict[str, Any]:
-    capsys.readouterr()
-    assert run("info", *arguments, "--json") == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_info_of_a_run_and_of_its_model(trained: Trained, capsys: Printed) -> None:
     """Would catch a run that is told of otherwise than it is."""
     result = trained("three classes")
-    found = info(capsys, result.directory)
+    found = in_json(capsys, "info", result.directory)
     described = found["run"]
     assert described["columns"] == ["a", "b"] and described["classes"] == ["blue", "green", "red"]
     assert (described["steps"], described["training_rows"]) == (5, 30)
@@ -260,11 +252,11 @@ def test_info_of_a_run_and_of_its_model(trained: Trained, capsys: Printed) -> No
 
 def test_info_of_versions_and_of_an_unfinished_run(capsys: Printed) -> None:
     """Would catch a version of another package, and a run that is not told to go on."""
-    assert info(capsys)["versions"]["gpflow"] == version("gpflow")
+    assert in_json(capsys, "info")["versions"]["gpflow"] == version("gpflow")
     Path("run.unfinished").mkdir()
     Path("run.unfinished/options.json").touch()
     told = "fit --resume run goes on; no steps are kept"
-    assert info(capsys, "run") == {"run": {"unfinished": told}}
+    assert in_json(capsys, "info", "run") == {"run": {"unfinished": told}}
 
 
 HOUSES = [*TINY, "--target", "price", "--test-fraction", "0.25", "--missing", "?", "--out", "run"]
