@@ -396,8 +396,7 @@ def test_what_inputs_tell_nothing_of_has_no_function(monkeypatch: pytest.MonkeyP
     """Catches a rough function in place of noise, and a mean that is taken to be known."""
     monkeypatch.setattr("gpflow_dwp.selection.search.CANDIDATE_KERNELS", ("Matern32",))
     rng = np.random.default_rng(10)
-    X, Y = rng.uniform(-1.5, 1.5, (60, 2)), rng.standard_normal((60, 1))
-    data = X, (Y - Y.mean()) / Y.std()
+    data = rng.uniform(-1.5, 1.5, (60, 2)), standardised(rng.standard_normal((60, 1)))
     given = [Candidate(depth=1), Candidate(depth=2)]
     found = select_model(data, candidates=given, **SHORT)
     assert isinstance(found.model.output_layer.kernel, gpflow.kernels.Constant)
