@@ -11,16 +11,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-from command_line import (
-    TASKS,
-    TINY,
-    TrainedRun,
-    columns,
-    fit_options,
-    read_csv,
-    run,
-    write_csv,
-)
+from command_line import TASKS, TINY, TrainedRun, columns, fit_options, read_csv, run, write_csv
 
 from gpflow_dwp.cli import training
 from gpflow_dwp.cli.reports import scores_as_text
