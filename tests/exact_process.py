@@ -1,4 +1,4 @@
-"""The Gaussian process of a fitted single layer, by plain NumPy."""
+"""Emulators of a single layer, and their Gaussian process by plain NumPy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import numpy as np
 from gpflow_dwp.estimator import DeepWishartRegressor
 
 
+def one_layer(**arguments: object) -> DeepWishartRegressor:
+    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", **arguments}
+    return DeepWishartRegressor(depth=1, random_state=0, **given)
+
+
 class Exact:
-    """That of an emulator of one output, given any runs."""
+    """The process of an emulator of one output, given any runs."""
 
     def __init__(self, emulator: DeepWishartRegressor, X: np.ndarray, y: np.ndarray) -> None:
         self.inputs, outputs = emulator.input_standardiser_, emulator.output_standardiser_

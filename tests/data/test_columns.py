@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from exact_process import one_layer
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -40,8 +41,7 @@ def wear(frame: pandas.DataFrame) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def fitted() -> DeepWishartRegressor:
-    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "random_state": 0}
-    return DeepWishartRegressor(depth=1, **given).fit(runs(), wear(runs()))
+    return one_layer().fit(runs(), wear(runs()))
 
 
 @pytest.mark.usefixtures("eager")
@@ -112,8 +112,7 @@ def test_emulation_knows_levels_and_whole_numbers(fitted: DeepWishartRegressor) 
 def test_bounds_go_by_name_in_any_frame() -> None:
     """Catches names that are those of whole numbers and categories alone."""
     frame = runs()[["speed"]].assign(depth=np.linspace(2.0, 3.0, 40))
-    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "random_state": 0}
-    one = DeepWishartRegressor(depth=1, **given).fit(frame, frame["speed"])
+    one = one_layer().fit(frame, frame["speed"])
     new = emulation.suggest(one, {"depth": (2.0, 3.0), "speed": (0.0, 1.0)}, 2, candidates=16)
     assert (np.floor(new) == [[0.0, 2.0]] * 2).all()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_process import Exact
+from exact_process import Exact, one_layer
 from scipy.stats import norm, qmc
 
 from gpflow_dwp import build_deep_wishart_process, emulation
@@ -47,8 +47,7 @@ def design(bounds: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
 
 
 def single_layer(X: np.ndarray, y: np.ndarray, **arguments: object) -> DeepWishartRegressor:
-    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", **arguments}
-    return DeepWishartRegressor(depth=1, random_state=0, **given).fit(X, y)
+    return one_layer(**arguments).fit(X, y)
 
 
 @pytest.fixture(scope="module")

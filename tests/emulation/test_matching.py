@@ -8,7 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow_probability as tfp
-from exact_process import Exact
+from exact_process import Exact, one_layer
 from scipy.stats import multivariate_normal, qmc
 
 from gpflow_dwp import emulation
@@ -33,8 +33,7 @@ def ball(X: np.ndarray) -> np.ndarray:
 @pytest.fixture(scope="module")
 def linear() -> DeepWishartRegressor:
     X = 3.0 * qmc.LatinHypercube(2, seed=np.random.default_rng(0)).random(20) - 1.0
-    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", "depth": 1}
-    return DeepWishartRegressor(**given, random_state=0).fit(X, X @ MATRIX.T + 1.0)
+    return one_layer().fit(X, X @ MATRIX.T + 1.0)
 
 
 def test_a_small_part_is_found_and_measured() -> None:
@@ -131,9 +130,8 @@ def test_a_discrepancy_is_a_process_of_the_settings() -> None:
     """Catches settings in the wrong columns, and covariances that are left out or in other units.
     By another route: densities of Kennedy and O'Hagan in NumPy, of an emulator that is not sure."""
     X = qmc.LatinHypercube(3, seed=np.random.default_rng(1)).random(9) * [2.0, 1.0, 3.0]
-    given = {"likelihood": "noise_free", "kernel": "Matern52", "depth": 1, "random_state": 0}
     y = 40.0 + 10.0 * np.sin(X[:, 0] + X[:, 1]) * X[:, 2]
-    fitted = DeepWishartRegressor(**given).fit(X, y)
+    fitted = one_layer(kernel="Matern52").fit(X, y)
     known = np.array([[0.1, 0.5], [0.6, 2.0], [1.1, 2.5], [1.9, 0.3]])
     settings = np.insert(known, 1, np.nan, axis=1)
     z, C = np.array([44.0, np.nan, 55.0, 41.0]), 0.1 * np.eye(4) + 0.1

@@ -14,7 +14,7 @@ import pandas
 import pytest
 import scipy.stats
 import tensorflow as tf
-from exact_process import Exact
+from exact_process import Exact, one_layer
 from scipy.stats import qmc
 
 from gpflow_dwp import emulation
@@ -28,11 +28,6 @@ MIXTURE = gpflow.kernels.LinearCoregionalization(
     [gpflow.kernels.SquaredExponential()], W=np.ones((2, 1))
 )
 SQUARE = np.array([[0.0, 1.0]] * 2)
-
-
-def one_layer(**arguments: object) -> DeepWishartRegressor:
-    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", **arguments}
-    return DeepWishartRegressor(depth=1, random_state=0, **given)
 
 
 def design(size: int, num_inputs: int = 2, seed: int = 10) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import pytest
-from exact_process import Exact
+from exact_process import Exact, one_layer
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.estimator import DeepWishartRegressor
@@ -23,9 +23,8 @@ def smooth(X: np.ndarray) -> np.ndarray:
 
 
 def fit(X: np.ndarray, y: np.ndarray) -> DeepWishartRegressor:
-    given = {"depth": 1, "kernel": "SquaredExponential", "likelihood": "noise_free"}
-    given["mean_function"] = gpflow.functions.Zero()  # beside which there is no warp
-    return DeepWishartRegressor(**given, random_state=0).fit(X, y)
+    """Of a mean function, beside which there is no warp."""
+    return one_layer(mean_function=gpflow.functions.Zero()).fit(X, y)
 
 
 def test_runs_are_met_and_deviations_are_those_of_an_exact_process() -> None:
