@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -68,10 +69,7 @@ def refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
     """Run a command that has to be refused before any training; return what it says."""
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise AssertionError("training began")
-
+    fail = Mock(side_effect=AssertionError("training began"))
     using = "gpflow_dwp.evaluation.predictions"
     places = (f"{FIT}.fit", f"{FIT}.simple_scores", f"{using}.predict", f"{using}.judge")
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import tensorflow as tf
@@ -124,10 +125,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Would catch a fault of ours that cannot be looked into."""
-
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError("ours")
-
+    fail = Mock(side_effect=ZeroDivisionError("ours"))
     monkeypatch.setattr("gpflow_dwp.cli.commands.list_versions", fail)
     assert run("info") == 1
     line = "gpflow-dwp info: ZeroDivisionError: ours (--debug shows where)"

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from command_line import columns, read_csv, run, write_csv
@@ -107,14 +108,6 @@ def test_a_run_does_not_go_on_with_another_table(
     assert "options.json was not written by this version" in capsys.readouterr().err
 
 
-def fail(*_: Any, **__: Any) -> None:
-    raise ValueError("pit must lie in [0, 1]")
-
-
-def press(*_: Any, **__: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def test_what_has_been_trained_is_kept_whatever_comes_after(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,9 +116,9 @@ def test_what_has_been_trained_is_kept_whatever_comes_after(
     given = ["--target", "price", "--effort", "quick", "--num-inducing", "5", "--quiet"]
     given += ["--kernel", "SquaredExponential", "--likelihood", "gaussian"]
     with monkeypatch.context() as patch:
-        patch.setattr(f"{training}.judge", press)
+        patch.setattr(f"{training}.judge", Mock(side_effect=KeyboardInterrupt))
         assert run("fit", "table.csv", *given, "--out", "run") == 130
-    monkeypatch.setattr(f"{training}.select_model", press)
+    monkeypatch.setattr(f"{training}.select_model", Mock(side_effect=KeyboardInterrupt))
     table = Path("table.csv").read_text()
     write_csv(Path("table.csv"), columns("regression", 41))
     assert run("fit", "--resume", "run") == 2
@@ -133,7 +126,7 @@ def test_what_has_been_trained_is_kept_whatever_comes_after(
 
     Path("table.csv").write_text(table)
     for name in ("judge", "relevances"):
-        monkeypatch.setattr(f"{training}.{name}", fail)
+        monkeypatch.setattr(f"{training}.{name}", Mock(side_effect=ValueError("pit must lie in")))
     assert run("fit", "--resume", "run") == 0
     warned = capsys.readouterr().err.splitlines()
     assert [line.split(": ")[2] for line in warned] == [

@@ -7,6 +7,7 @@ import io
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import gpflow
 import numpy as np
@@ -378,10 +379,7 @@ def test_a_fit_that_fails_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) ->
     before, state = regressor.predict(frame), dict(vars(regressor))
     with pytest.raises(ValueError, match="constant"):
         regressor.fit(frame.assign(c=["x", "y"] * 20), np.ones(40))
-
-    def interrupted(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
+    interrupted = Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr("gpflow_dwp.estimator.regressor.take_in", interrupted)
     with pytest.raises(KeyboardInterrupt):
         regressor.tell(frame[:2], [np.nan, 1.0])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -141,12 +142,8 @@ def finish_run() -> None:
 
 def begin_run() -> None:
     """A run of that name that Ctrl-C ended after its last step."""
-
-    def press(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.training.judge", press)
+        patch.setattr("gpflow_dwp.cli.training.judge", Mock(side_effect=KeyboardInterrupt))
         assert command("fit", *FIT, "--out", "run").code == 130
 
 
@@ -163,10 +160,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def untrained(here: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder with a run; what should be refused ends with code 1 where it would compute."""
-
-    def begin(*_: Any, **__: Any) -> None:
-        raise NonFiniteBoundError("it was taken", step=0)
-
+    begin = Mock(side_effect=NonFiniteBoundError("it was taken", step=0))
     finish_run()
     places = ("cli.training.fit", "cli.training.simple_scores")
     for name in (*places, "evaluation.predictions.predict", "evaluation.predictions.judge"):
