@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -52,18 +53,13 @@ def test_two_classes_have_the_exact_probabilities_of_the_mixture() -> None:
 
 def test_early_stopping_holds_out_rows_of_each_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches rows that are both learned from and judged, and a rare class that is left out."""
-    seen: list[np.ndarray] = []
-
-    def note(data: Any, **arguments: Any) -> EarlyStopping:
-        seen.extend(data)
-        return EarlyStopping(data, **arguments)
-
-    monkeypatch.setattr("gpflow_dwp.training.early_stopping.EarlyStopping", note)
+    made = Mock(side_effect=EarlyStopping)
+    monkeypatch.setattr("gpflow_dwp.training.early_stopping.EarlyStopping", made)
     labels = np.where(np.arange(40) < 4, "rare", LABELS)
     settings = {**SMALL, "num_steps": 4, "num_inducing": 5, "early_stopping": True}
     classifier = DeepWishartClassifier(**{**settings, "validation_fraction": 0.3}).fit(X, labels)
 
-    inputs, indices = seen
+    inputs, indices = made.call_args.args[0]
     assert classifier.model_.num_data == 28 and len(inputs) == 12
     assert set(classifier.classes_[indices[:, 0].astype(int)]) == set(labels)
     held_out = classifier.input_standardiser_.inverse_transform(inputs)
