@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 import pytest
 from exact_process import one_layer
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -50,12 +50,10 @@ def test_predicts_as_from_what_scikit_learn_encodes(
 ) -> None:
     """Catches levels and columns in another order, and ones that are lost in a file."""
     frame, labels = runs(), ["alloy", "grade"]
-    encoder = ColumnTransformer(
-        [
-            ("alloy", OneHotEncoder(sparse_output=False), ["alloy"]),
-            ("numbers", "passthrough", ["speed", "passes"]),
-            ("grade", OneHotEncoder(sparse_output=False), ["grade"]),
-        ]
+    encoder = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["alloy"]),
+        ("passthrough", ["speed", "passes"]),
+        (OneHotEncoder(sparse_output=False), ["grade"]),
     ).fit(frame)
     other = DeepWishartRegressor(**fitted.get_params())
     other.fit(encoder.transform(frame), wear(frame))
@@ -65,10 +63,8 @@ def test_predicts_as_from_what_scikit_learn_encodes(
     assert (fitted.n_features_in_, [*fitted.feature_names_in_]) == (4, [*frame])
     assert fitted.columns_.levels == {"alloy": ("A", "B", "C"), "grade": ("10", "20")}
     fitted.save(tmp_path / "fitted")
-    for copy in (
-        pickle.loads(pickle.dumps(fitted)),
-        DeepWishartRegressor.load(tmp_path / "fitted"),
-    ):
+    loaded = DeepWishartRegressor.load(tmp_path / "fitted")
+    for copy in (pickle.loads(pickle.dumps(fitted)), loaded):
         np.testing.assert_array_equal(copy.predict(new), expected)
     classifier = DeepWishartClassifier(depth=1, num_steps=1, random_state=0)
     assert classifier.fit(frame[labels], frame["passes"]).predict(new[labels]).shape == (20,)

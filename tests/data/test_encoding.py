@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -78,11 +78,8 @@ def test_encodes_as_scikit_learn_does(tmp_path: Path, kind: str) -> None:
 
     constant = SimpleImputer(missing_values=None, strategy="constant", fill_value="(missing)")
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    expected = ColumnTransformer(
-        [
-            ("numbers", SimpleImputer(strategy="median"), numbers),
-            ("labels", make_pipeline(constant, one_hot), labels),
-        ]
+    expected = make_column_transformer(
+        (SimpleImputer(strategy="median"), numbers), (make_pipeline(constant, one_hot), labels)
     ).fit(plain(rows))
     colours = [f"colour={name}" for name in ("(missing)", "blue", "green", "red")]
     order = ["size", "floor", *colours, "town=north", "town=south"]
