@@ -10,6 +10,7 @@ import gpflow
 import numpy as np
 import pytest
 from scipy.stats import qmc
+from scipy.stats import zscore as standardised
 from sklearn.datasets import make_regression
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -40,10 +41,6 @@ def few_deep_steps(eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deep candidates take one step in each stage, of the 30 that single layers may."""
     stages = tuple((0.03, most) for _, most in policy.STAGES)
     monkeypatch.setattr("gpflow_dwp.selection.policy.STAGES", stages)
-
-
-def standardised(Y: np.ndarray) -> np.ndarray:
-    return (Y - Y.mean(axis=0)) / Y.std(axis=0)
 
 
 @pytest.mark.usefixtures("few_deep_steps")
