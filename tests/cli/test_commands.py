@@ -211,12 +211,10 @@ def test_an_export_is_the_model(
     trained: Trained, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Would catch a graph in other units than the table's."""
-    all_functions, result = export._functions, trained("regression")
-
-    def one_function(*arguments: Any) -> dict[str, Any]:
-        return {"predict_y": all_functions(*arguments)["predict_y"]}
-
-    monkeypatch.setattr(export, "_functions", one_function)
+    functions, result = export._functions, trained("regression")
+    monkeypatch.setattr(
+        export, "_functions", lambda *given: {"predict_y": functions(*given)["predict_y"]}
+    )
     capsys.readouterr()
     assert run("export", result.directory, "-o", "program", "--num-samples", 7) == 0
     assert "tf.saved_model.load('program')" in capsys.readouterr().out

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -14,13 +15,13 @@ import pytest
 from command_line import columns, read_csv, run, write_csv
 
 from gpflow_dwp.files import read_sealed, seal
-from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
+from gpflow_dwp.training import TrainingProgress, fit
 
 OPTIONS = [
     *("--target", "price", "--test-fraction", "0.25", "--num-inducing", "8", "--depth", "1"),
     *("--num-steps", "6", "--missing", "x", "--quiet"),
 ]
-Press = Callable[[TrainingProgress], None]
+TRAINING = "gpflow_dwp.cli.training"
 
 
 @pytest.fixture(autouse=True)
@@ -29,18 +30,15 @@ def _a_table(quick: None) -> None:
 
 
 @pytest.fixture
-def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Press | None], None]:
+def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Have training saved after every step, and something done in its course."""
 
-    def set_press(press: Press | None) -> None:
-        def disturbed(*arguments: Any, **named: Any) -> TrainingHistory:
-            named["seconds_between_checkpoints"] = 0.0
-            callbacks = [] if press is None else [press]
-            return fit(*arguments, callbacks=callbacks, callback_interval=2, **named)
+    def call(*callbacks: Callable[[TrainingProgress], None]) -> None:
+        disturbed = partial(fit, callbacks=callbacks, callback_interval=2)
+        monkeypatch.setattr(f"{TRAINING}.fit", disturbed)
+        monkeypatch.setattr(f"{TRAINING}._SECONDS_BETWEEN_SAVES", 0.0)
 
-        monkeypatch.setattr("gpflow_dwp.cli.training.fit", disturbed)
-
-    return set_press
+    return call
 
 
 def die(progress: TrainingProgress) -> None:
@@ -81,7 +79,7 @@ def test_a_run_that_is_cut_off_twice_ends_like_one_that_was_not(
     assert capsys.readouterr().err == message
     assert "--depth cannot go with --resume" in refused("fit", "--resume", "run", "--depth", "2")
 
-    disturb(None)
+    disturb()
     assert run("fit", "--resume", "run", "--quiet") == 0
     assert not Path("run.unfinished").exists()
     assert metrics("run") == metrics("whole")
@@ -109,13 +107,12 @@ def test_what_has_been_trained_is_kept_whatever_comes_after(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Would catch a search that is lost to Ctrl-C or an error while its model is judged."""
-    training = "gpflow_dwp.cli.training"
     given = ["--target", "price", "--effort", "quick", "--num-inducing", "5", "--quiet"]
     given += ["--kernel", "SquaredExponential", "--likelihood", "gaussian"]
     with monkeypatch.context() as patch:
-        patch.setattr(f"{training}.judge", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(f"{TRAINING}.judge", Mock(side_effect=KeyboardInterrupt))
         assert run("fit", "table.csv", *given, "--out", "run") == 130
-    monkeypatch.setattr(f"{training}.select_model", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(f"{TRAINING}.select_model", Mock(side_effect=KeyboardInterrupt))
     table = Path("table.csv").read_text()
     write_csv(Path("table.csv"), columns("regression", 41))
     assert run("fit", "--resume", "run") == 2
@@ -123,7 +120,7 @@ def test_what_has_been_trained_is_kept_whatever_comes_after(
 
     Path("table.csv").write_text(table)
     for name in ("judge", "relevances"):
-        monkeypatch.setattr(f"{training}.{name}", Mock(side_effect=ValueError("pit must lie in")))
+        monkeypatch.setattr(f"{TRAINING}.{name}", Mock(side_effect=ValueError("pit must lie in")))
     assert run("fit", "--resume", "run") == 0
     warned = capsys.readouterr().err.splitlines()
     assert [line.split(": ")[2] for line in warned] == [
