@@ -1,4 +1,4 @@
-"""Second implementations in NumPy, written as the papers print them: loops, one matrix at a time.
+"""Second implementations in NumPy, written as the papers print them, one matrix at a time.
 
 "The paper" is "An Improved Variational Approximate Posterior for the Deep Wishart Process"; it
 writes N or P for M. Indices in comments count from 1, as in the paper, indices in code from 0.
@@ -37,65 +37,33 @@ def complete(entries: np.ndarray, size: int, rank: int) -> np.ndarray:
 
 
 def log_abs_det_jacobian(
-    function: Callable[[np.ndarray], np.ndarray], point: np.ndarray, step: float = 1e-5
-) -> np.ndarray:
-    """log|det| of the Jacobian of a map between vectors, by central differences.
-
-    :param function: From [..., n] to [..., n].
-    :param point: [..., n].
-    """
-    steps = step * np.eye(point.shape[-1])
-    steps = steps.reshape(point.shape[-1], *[1] * (point.ndim - 1), point.shape[-1])
-    columns = (function(point + steps) - function(point - steps)) / (2.0 * step)
-    return np.linalg.slogdet(np.moveaxis(columns, 0, -1))[1]
-
-
-def assert_log_determinants(
-    bijector: Any,
+    mapping: Callable[[np.ndarray], Any],
+    point: np.ndarray,
+    parse: Callable[[np.ndarray, int, int], np.ndarray],
     rank: int,
-    x: np.ndarray,
-    y: np.ndarray,
-    parse_x: Callable[..., np.ndarray],
-    parse_y: Callable[..., np.ndarray],
-    *,
-    forward_tolerance: float,
-    inverse_tolerance: float,
-    inverse_step: float = 1e-5,
+    step: float = 1e-5,
 ) -> np.ndarray:
-    """Both log-determinants of a bijector are those of finite differences; return the first.
+    """log|det| of the Jacobian of a map between free entries, by central differences.
 
-    :param rank: Of x and y, R.
-    :param x: Where the forward map is looked at, [..., M, R] or [..., M, M].
-    :param y: Where the inverse is.
-    :param parse_x: :func:`trapezoid` or :func:`complete`, which makes an x of its free entries.
-    :param parse_y: The same for y.
+    :param mapping: From matrices of that rank to others.
+    :param point: [..., M, R] or [..., M, M].
+    :param parse: :func:`trapezoid` or :func:`complete`, which makes a point of its free entries.
     """
-    size = x.shape[-2]
 
-    def forward(entries: np.ndarray) -> np.ndarray:
-        return free_entries(bijector.forward(parse_x(entries, size, rank)).numpy(), rank)
+    def mapped(entries: np.ndarray) -> np.ndarray:
+        return free_entries(mapping(parse(entries, point.shape[-2], rank)).numpy(), rank)
 
-    def inverse(entries: np.ndarray) -> np.ndarray:
-        return free_entries(bijector.inverse(parse_y(entries, size, rank)).numpy(), rank)
-
-    expected = log_abs_det_jacobian(forward, free_entries(x, rank))
-    got = bijector.forward_log_det_jacobian(x)
-    np.testing.assert_allclose(got, expected, forward_tolerance, forward_tolerance)
-    of_inverse = log_abs_det_jacobian(inverse, free_entries(y, rank), inverse_step)
-    got = bijector.inverse_log_det_jacobian(y)
-    np.testing.assert_allclose(got, of_inverse, inverse_tolerance, inverse_tolerance)
-    return expected
+    entries = free_entries(point, rank)
+    num = entries.shape[-1]
+    steps = step * np.eye(num).reshape(num, *[1] * (entries.ndim - 1), num)
+    columns = (mapped(entries + steps) - mapped(entries - steps)) / (2.0 * step)
+    return np.linalg.slogdet(np.moveaxis(columns, 0, -1))[1]
 
 
 def rank_cholesky(matrix: np.ndarray, rank: int) -> np.ndarray:
     """The lower trapezoid with R columns and a positive diagonal whose outer product this is."""
-    size = len(matrix)
-    factor = np.zeros((size, rank))
-    for j in range(rank):
-        factor[j, j] = np.sqrt(matrix[j, j] - factor[j, :j] @ factor[j, :j])
-        for i in range(j + 1, size):
-            factor[i, j] = (matrix[i, j] - factor[i, :j] @ factor[j, :j]) / factor[j, j]
-    return factor
+    top = np.linalg.cholesky(matrix[:rank, :rank])
+    return np.vstack([top, np.linalg.solve(top, matrix[:rank, rank:]).T])
 
 
 def normal_crps(y: Any, mean: Any, deviation: Any) -> Any:
@@ -104,25 +72,21 @@ def normal_crps(y: Any, mean: Any, deviation: Any) -> Any:
     return deviation * (z * (2.0 * normal.cdf(z) - 1.0) + 2.0 * normal.pdf(z) - np.pi**-0.5)
 
 
-def log_gamma_density(x: float, concentration: float, rate: float) -> float:
-    """log Gamma(x; α, β), by rate. The paper's toy example alone writes it by scale."""
-    return stats.gamma.logpdf(x, concentration, scale=1.0 / rate)
+def factor_log_density(t: np.ndarray, parameters: dict[str, np.ndarray]) -> float:
+    """Of T_jj², Gamma(α_j, β_j) by rate, and of T_ij below the diagonal, N(μ_ij, σ_ij²).
 
-
-def bartlett_log_density(
-    t: np.ndarray, concentration: np.ndarray, rate: np.ndarray, loc: np.ndarray, scale: np.ndarray
-) -> float:
-    """Equation (46), with the 2 T_jj of T_jj² -> T_jj.
-
-    (11b) prints β_j beside α_i: both are of the row's own index.
+    The paper's toy example alone writes Gamma by scale. (11b) prints β_j beside α_i: both are of
+    the row's own index.
     """
-    size, rank = t.shape
-    total = 0.0
-    for j in range(rank):
-        total += np.log(2.0 * t[j, j]) + log_gamma_density(t[j, j] ** 2, concentration[j], rate[j])
-        for i in range(j + 1, size):
-            total += stats.norm.logpdf(t[i, j], loc[i, j], scale[i, j])
-    return total
+    below = np.tril_indices(len(t), -1, t.shape[1])
+    gamma = stats.gamma(parameters["concentration"], scale=1.0 / parameters["rate"])
+    normal = stats.norm(parameters["loc"][below], parameters["scale"][below])
+    return gamma.logpdf(np.diag(t) ** 2).sum() + normal.logpdf(t[below]).sum()
+
+
+def bartlett_log_density(t: np.ndarray, **parameters: np.ndarray) -> float:
+    """Equation (46), with the 2 T_jj of T_jj² -> T_jj."""
+    return factor_log_density(t, parameters) + np.log(2.0 * np.diag(t)).sum()
 
 
 def singular_wishart_log_density(g: np.ndarray, s: np.ndarray, df: int) -> float:
@@ -142,15 +106,8 @@ def singular_wishart_log_density(g: np.ndarray, s: np.ndarray, df: int) -> float
 def _log_product_over_factor(t: np.ndarray, parameters: dict[str, np.ndarray]) -> float:
     # Π_j Gamma(T_jj²; α_j, β_j) / T_jj^(M - j) Π_{i > j} N(T_ij; μ_ij, σ_ij²), in (12) to (14)
     size, rank = t.shape
-    total = 0.0
-    for j in range(1, rank + 1):
-        t_jj = t[j - 1, j - 1]
-        alpha, beta = parameters["concentration"][j - 1], parameters["rate"][j - 1]
-        total += log_gamma_density(t_jj**2, alpha, beta) - (size - j) * np.log(t_jj)
-        for i in range(j + 1, size + 1):
-            mu, sigma = parameters["loc"][i - 1, j - 1], parameters["scale"][i - 1, j - 1]
-            total += stats.norm.logpdf(t[i - 1, j - 1], mu, sigma)
-    return total
+    powers = size - np.arange(1, rank + 1)
+    return factor_log_density(t, parameters) - powers @ np.log(np.diag(t))
 
 
 def gw_log_density(
@@ -202,22 +159,16 @@ def gram(t: np.ndarray, row_mixing: np.ndarray, column_mixing_tril: np.ndarray) 
 
 
 def random_tril(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Lower-triangular matrices with a positive diagonal, well conditioned."""
-    result = np.tril(0.4 * rng.normal(size=shape), -1)
-    return result + np.eye(shape[-1]) * rng.uniform(0.7, 1.5, size=(*shape[:-1], 1))
+    """Lower triangles or trapezoids with a positive diagonal, well conditioned."""
+    size, rank = shape[-2:]
+    below = np.tri(size, rank, -1) * 0.4 * rng.normal(size=shape)
+    return below + np.eye(size, rank) * rng.uniform(0.7, 1.5, size=(*shape[:-2], 1, rank))
 
 
 def random_invertible(rng: np.random.Generator, *shape: int) -> np.ndarray:
     """Invertible matrices, well conditioned, not triangular, with determinants of both signs."""
     orthogonal = np.linalg.qr(rng.normal(size=shape))[0]
     return random_tril(rng, *shape) @ orthogonal
-
-
-def random_trapezoid(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Lower trapezoids with a positive diagonal, well conditioned."""
-    size, rank = shape[-2:]
-    below = np.tri(size, rank, -1) * 0.4 * rng.normal(size=shape)
-    return below + np.eye(size, rank) * rng.uniform(0.7, 1.5, size=(*shape[:-2], 1, rank))
 
 
 def random_bartlett(

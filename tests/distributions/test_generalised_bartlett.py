@@ -13,7 +13,7 @@ from gpflow_dwp.distributions import GeneralisedBartlett
 def test_log_prob_is_that_of_the_independent_entries(size: int, df: int) -> None:
     rng = np.random.default_rng(10 * size + df)
     parameters = reference.random_bartlett(rng, size, df, (2,))
-    t = reference.random_trapezoid(rng, 3, 2, size, min(df, size))
+    t = reference.random_tril(rng, 3, 2, size, min(df, size))
     got = GeneralisedBartlett(**parameters).log_prob(t)
     for i, j in np.ndindex(3, 2):
         single = {name: value[j] for name, value in parameters.items()}
@@ -25,7 +25,7 @@ def test_slope_of_log_prob_is_its_gradient() -> None:
     """Catches a wrong formula, which training would follow."""
     rng = np.random.default_rng(0)
     distribution = GeneralisedBartlett(**reference.random_bartlett(rng, 4, 3))
-    t, powers = tf.constant(reference.random_trapezoid(rng, 2, 1, 4, 3)[:, 0]), np.arange(3.0)
+    t, powers = tf.constant(reference.random_tril(rng, 2, 1, 4, 3)[:, 0]), np.arange(3.0)
     with tf.GradientTape() as tape:
         tape.watch(t)
         logs = tf.reduce_sum(powers * tf.math.log(tf.linalg.diag_part(t)), axis=-1)

@@ -18,7 +18,7 @@ def test_gradients_of_densities_and_samples(name: str, size: int, df: int) -> No
     variables = {key: tf.Variable(it) for key, it in random_parameters(name, size, df).items()}
     distribution, rng = make(name, variables, df), np.random.default_rng(5)
     rank = size if name == "InverseWishart" else min(size, df)
-    factor = tf.Variable(reference.random_trapezoid(rng, size, rank))
+    factor = tf.Variable(reference.random_tril(rng, size, rank))
     weights = rng.normal(size=distribution.event_shape)
 
     def log_prob() -> tf.Tensor:

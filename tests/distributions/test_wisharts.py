@@ -23,7 +23,7 @@ LOG_DENSITIES = {
 def test_log_prob_is_that_of_the_paper(name: str, size: int, df: int) -> None:
     rng = np.random.default_rng(10 * size + df)
     parameters = reference.random_parameters(name, rng, size, df, (2,))
-    t = reference.random_trapezoid(rng, 2, 2, size, min(df, size))
+    t = reference.random_tril(rng, 2, 2, size, min(df, size))
     g = reference.gram(t, *mixing(name, parameters, size, df))
     got = make(name, parameters, df).log_prob(g)
     tolerance = 1e-8 if name == "GeneralisedSingularWishart" else 1e-7
