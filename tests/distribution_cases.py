@@ -20,6 +20,11 @@ CASES = [(1, 1), (4, 2), (3, 3), (3, 5)]
 SEED = [11, 12]
 
 
+def random_tril(size: int, *batch: int, seed: int = 0) -> np.ndarray:
+    """Lower triangles with a positive diagonal that a seed fixes."""
+    return reference.random_tril(np.random.default_rng(seed), *batch, size, size)
+
+
 def make(name: str, parameters: dict[str, Any], df: int) -> Any:
     """The distribution of that name; df where it is an integer."""
     df_argument = (df,) if name in GRAM_NAMES else ()
