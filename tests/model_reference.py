@@ -19,7 +19,6 @@ from gpflow_dwp.layers import (
     GaussianPosterior,
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
-    GramDraw,
     GramLayer,
     OutputLayer,
     WishartLayer,
@@ -29,8 +28,6 @@ from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 
 SIZES = [(4, 2), (3, 3), (3, 5)]
 """(M, df): singular, square, and df > M."""
-
-FAMILIES = ["GW", "A", "AB"]
 
 
 def _key(value: Any) -> Any:
@@ -117,6 +114,12 @@ def random_covariance(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def covariances(*shape: int, seed: int = 0) -> tf.Tensor:
     """Well-conditioned covariance matrices that a seed fixes."""
     return tf.constant(random_covariance(np.random.default_rng(seed), *shape))
+
+
+def target_blocks(covariance: tf.Tensor, size: int, *, full_cov: bool) -> TargetBlocks:
+    """K_it and K_tt, or its diagonal, of covariances over inducing points and targets."""
+    tt = covariance[:, size:, size:]
+    return TargetBlocks(covariance[:, :size, size:], tt if full_cov else tf.linalg.diag_part(tt))
 
 
 def numpy_matern52(kernel: gpflow.kernels.Matern52, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -409,58 +412,3 @@ def assert_gradient_is_finite_at_inducing_points(layer: GramLayer, width: int) -
         gram = layer.condition(draw, blocks, GivenNoise(noise))
         score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
     assert np.all(np.isfinite(tape.gradient(score, points)))
-
-
-class Conditional:
-    """A layer of features, one covariance over 3 inducing points and 2 targets, and many draws."""
-
-    num_draws = 20_000
-
-    def __init__(self, layer: GramLayer) -> None:
-        self.layer, self.width = layer, layer.num_features
-        self.covariance = covariances(5, seed=4)
-        shape = (self.num_draws, 2, self.width)
-        self.noise = tf.constant(np.random.default_rng(6).normal(size=shape))
-
-    def repeated(self) -> GramDraw:
-        """One draw of the inducing points, for as many draws of the targets."""
-        draw = self.layer.sample_inducing(self.covariance[None, :3, :3], 1, as_seed(0))
-        gram, features = (tf.repeat(part, self.num_draws, 0) for part in (draw.gram, draw.features))
-        return draw._replace(gram=gram, features=features)
-
-    def condition(self, draw: GramDraw, *, full_cov: bool) -> TargetBlocks:
-        tt = self.covariance[3:, 3:]
-        tt = tt if full_cov else tf.linalg.diag_part(tt)
-        blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-        return self.layer.condition(draw, blocks, GivenNoise(self.noise))
-
-    def numpy_grams(self, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw features of the targets given those of the inducing points, and multiply."""
-        features = np.zeros((3, self.width))
-        features[:, : root.shape[1]] = root
-        scale = self.covariance.numpy() / self.width
-        interpolation = np.linalg.solve(scale[:3, :3], scale[:3, 3:])
-        remainder = scale[3:, 3:] - scale[3:, :3] @ interpolation
-        rng = np.random.default_rng(7)
-        noise = rng.normal(size=(self.num_draws, 2, self.width))
-        targets = interpolation.T @ features + np.linalg.cholesky(remainder) @ noise
-        return features @ targets.swapaxes(-1, -2), targets @ targets.swapaxes(-1, -2)
-
-    def assert_moments_of_features(self, *, full_cov: bool) -> None:
-        """Targets have the first moments and all second moments of features drawn in NumPy."""
-        draw = self.repeated()
-        gram = self.condition(draw, full_cov=full_cov)
-        here, there = (gram.it.numpy(), gram.tt.numpy()), self.numpy_grams(draw.features[0].numpy())
-        if not full_cov:
-            there = (there[0], np.diagonal(there[1], axis1=1, axis2=2))
-        for value, expected in zip(here, there, strict=True):
-            # 5 sigma, here and below.
-            assert_same_mean(value, expected, k_sigma=5.0)
-            assert_same_mean(value**2, expected**2, k_sigma=5.0)
-        entries = [(0, 0), (0, 1)] if full_cov else [(0,)]
-        for entry in entries:
-            products = [tt[(slice(None), *entry)] * it[:, 0, 0] for it, tt in (here, there)]
-            assert_same_mean(*products, k_sigma=5.0)
-            if full_cov:
-                products = [tt[(slice(None), *entry)] * tt[:, 1, 1] for _, tt in (here, there)]
-                assert_same_mean(*products, k_sigma=5.0)

@@ -9,10 +9,9 @@ import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import covariances
+from model_reference import GivenNoise, covariances, target_blocks
 from scipy import stats
 
-from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import InverseWishartLayer
 from gpflow_dwp.random import as_seed
 
@@ -85,30 +84,6 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
     model_reference.assert_gradients_are_finite_differences(value, variables)
 
 
-class Conditional(model_reference.Conditional):
-    """A layer at its prior."""
-
-    def __init__(self, df: float) -> None:
-        self.layer, self.covariance = make_layer(3, jitter=1e-10), covariances(5, seed=4)
-        self.layer.root_scale.assign(1e-30)
-        self.layer.extra_df.assign(1e-30)
-        self.layer.df.assign(df)
-        self.noise = tf.constant(np.random.default_rng(6).normal(size=(self.num_draws, 2, 4)))
-
-    def draw(self, *, full_cov: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """G_ii, G_it and G_tt."""
-        ii = self.covariance[None, :3, :3]
-        inducing = self.layer.sample_inducing(ii, self.num_draws, SEED)
-        gram = self.condition(inducing, full_cov=full_cov)
-        return inducing.gram.numpy(), gram.it.numpy(), gram.tt.numpy()
-
-    def draw_joint(self, size: int) -> np.ndarray:
-        """SciPy's draws of the joint law over the inducing points and, of five, the first."""
-        df = float(self.layer.df.numpy())
-        scale = df * self.covariance.numpy()[:size, :size]
-        return stats.invwishart(df + size + 1, scale).rvs(self.num_draws, random_state=7)
-
-
 def assert_same_law(ours: np.ndarray, theirs: np.ndarray) -> None:
     """By two-sample Kolmogorov-Smirnov tests at p = 1e-5 (4.4 sigma)."""
     first, second = np.random.default_rng(8).normal(size=(2, ours.shape[-1]))
@@ -132,11 +107,18 @@ def test_targets_have_the_law_of_the_joint_inverse_wishart(
     full_cov: bool, df: float, size: int
 ) -> None:
     """Together over 3 + 2 points, and, which is consistency, each by itself over 3 + 1."""
-    setting = Conditional(df)
-    ii, it, tt = setting.draw(full_cov=full_cov)
+    layer, covariance = make_layer(3, jitter=1e-10), covariances(1, 5, seed=4)
+    for parameter, value in ((layer.root_scale, 1e-30), (layer.extra_df, 1e-30), (layer.df, df)):
+        parameter.assign(value)  # which is the prior
+    draw = layer.sample_inducing(covariance[:, :3, :3], 20_000, SEED)
+    noise = GivenNoise(np.random.default_rng(6).normal(size=(20_000, 2, 4)))
+    gram = layer.condition(draw, target_blocks(covariance, 3, full_cov=full_cov), noise)
+    ii, it, tt = (part.numpy() for part in (draw.gram, gram.it, gram.tt))
     it, tt = (it, tt) if full_cov else (it[:, :, :1], tt[:, :1, None])
 
-    assert_same_law(np.block([[ii, it], [it.swapaxes(1, 2), tt]]), setting.draw_joint(size))
+    joint = stats.invwishart(df + size + 1, df * covariance[0, :size, :size].numpy())
+    theirs = joint.rvs(20_000, random_state=7)
+    assert_same_law(np.block([[ii, it], [it.swapaxes(1, 2), tt]]), theirs)
 
 
 @pytest.mark.parametrize("full_cov", [False, True])
@@ -153,10 +135,8 @@ def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) ->
         covariance = tf.matmul(root, root, transpose_b=True)
         # The draw is a constant, but for its root: Gamma variables have implicit gradients.
         draw = layer.sample_inducing(covariance[:, :3, :3], 2, SEED)._replace(features=gram_root)
-        tt = covariance[:, 3:, 3:] if full_cov else tf.linalg.diag_part(covariance)[:, 3:]
-        gram = layer.condition(
-            draw, TargetBlocks(covariance[:, :3, 3:], tt), model_reference.GivenNoise(noise)
-        )
+        blocks = target_blocks(covariance, 3, full_cov=full_cov)
+        gram = layer.condition(draw, blocks, GivenNoise(noise))
         total = tf.reduce_sum(weights[:, :3, 3:] * gram.it)
         return total + tf.reduce_sum(weights[:, :2, :2] * gram.tt if full_cov else gram.tt)
 

@@ -10,9 +10,9 @@ import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import Conditional, covariances, make_layer
+from model_reference import GivenNoise, covariances, make_layer
 
-from gpflow_dwp.layers import WishartLayer, WishartPosterior
+from gpflow_dwp.layers import WishartLayer
 from gpflow_dwp.random import as_seed
 
 SEED = as_seed(0)
@@ -125,23 +125,41 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
 
 @pytest.mark.parametrize("full_cov", [False, True])
 @pytest.mark.parametrize("df", [2, 3, 5])
-def test_targets_have_the_moments_of_features_drawn_in_numpy(df: int, full_cov: bool) -> None:
-    layer = make_layer(3, df, jitter=1e-10)
+def test_targets_are_products_of_features_drawn_in_numpy(df: int, full_cov: bool) -> None:
+    layer, covariance = make_layer(3, df, jitter=1e-12), covariances(1, 5, seed=4)
+    draw = layer.sample_inducing(covariance[:, :3, :3], 4, SEED)
+    noise = np.random.default_rng(6).normal(size=(4, 2, df))
+    blocks = model_reference.target_blocks(covariance, 3, full_cov=full_cov)
+    gram = layer.condition(draw, blocks, GivenNoise(noise))
 
-    Conditional(layer).assert_moments_of_features(full_cov=full_cov)
+    features, scale = np.zeros((4, 3, df)), covariance[0].numpy() / df
+    features[..., : min(3, df)] = draw.features
+    interpolation = np.linalg.solve(scale[:3, :3], scale[:3, 3:])
+    remainder = scale[3:, 3:] - scale[3:, :3] @ interpolation
+    root = np.linalg.cholesky(remainder if full_cov else np.diag(np.diag(remainder)))
+    targets = interpolation.T @ features + root @ noise
+    products = targets @ targets.swapaxes(1, 2)
+    np.testing.assert_allclose(gram.it, features @ targets.swapaxes(1, 2), atol=1e-9)
+    expected = products if full_cov else np.diagonal(products, axis1=1, axis2=2)
+    np.testing.assert_allclose(gram.tt, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 5)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_expected_features_are_those_without_noise(size: int, df: int, shared: bool) -> None:
+    num_samples, num_targets = 2, 3
+    joint = covariances(1 if shared else num_samples, size + num_targets)
+    layer = make_layer(size, df)
+    draw = layer.sample_inducing(joint[:, :size, :size], num_samples, SEED)
+    blocks = model_reference.target_blocks(joint, size, full_cov=False)
+
+    expected = layer.expect(draw, blocks)
+
+    noise = GivenNoise(tf.zeros([num_samples, num_targets, df], tf.float64))
+    drawn = layer.condition(draw, blocks, noise)
+    for ours, without_noise in zip(expected, drawn, strict=True):
+        np.testing.assert_allclose(ours, without_noise, atol=1e-12)
 
 
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
     model_reference.assert_gradient_is_finite_at_inducing_points(make_layer(3, 2), width=2)
-
-
-def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
-    posterior = WishartPosterior(2, 3, "AB", np.random.default_rng(0))
-    model_reference.randomise(posterior, seed=1)
-    (a, b, c), (d, e, f), (g, h, i) = posterior.packed_row_mixing.numpy()
-    lower = np.array([[1.0, 0.0, 0.0], [d, 1.0, 0.0], [g, h, 1.0]])
-    upper = np.array([[np.exp(a), b, c], [0.0, np.exp(e), f], [0.0, 0.0, np.exp(i)]])
-
-    mixing = posterior.mixing(tf.float64)
-    np.testing.assert_allclose(mixing.rows, lower @ upper, atol=1e-14)
-    np.testing.assert_allclose(mixing.log_det_rows, np.linalg.slogdet(mixing.rows)[1], atol=1e-12)
