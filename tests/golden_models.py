@@ -163,62 +163,34 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
         "inverse": (inverse, 1, {**SMALL, **FEW}),
     }
     matern = [SquaredExponential(lengthscales=[1.0, 2.0]) + Matern32(), "Matern52"]
-    linear = gpflow.functions.Linear
+    linear = gpflow.functions.Linear(np.ones((2, 1)), [0.5])
+    some_missing = {"joint": False, "kind": "three", "missing": True}
     cases["wishart, options"] = {
         "sampled ratio": (wishart, 2, {**SMALL, **FEW, "expected_log_ratio": False}),
         "width": (wishart, 2, {**SMALL, **FEW, "width": 7}),
         "kernels": (wishart, 2, {**SMALL, **FEW, "kernel": matern}),
-        "mean function": (
-            wishart,
-            2,
-            {**SMALL, **FEW, "mean_function": linear(np.ones((2, 1)), [0.5])},
-        ),
-        "kmeans, missing": (
-            wishart,
-            2,
-            {**SMALL, "joint": False, "kind": "three", "missing": True, "inducing": "kmeans"},
-        ),
+        "mean function": (wishart, 2, {**SMALL, **FEW, "mean_function": linear}),
+        "kmeans, missing": (wishart, 2, {**SMALL, **some_missing, "inducing": "kmeans"}),
         "inverse, sampled ratio": (inverse, 2, {**SMALL, **FEW, "expected_log_ratio": False}),
     }
-    local = {"num_inducing": 5, "num_functions": 2}
+    local, binary = {"num_inducing": 5, "num_functions": 2}, {"joint": False, "kind": "binary"}
     cases["latent-variable"] = {
         "GP": (latent, "GP", {**local}),
         "GP-GP": (latent, "GP-GP", {**local, "kind": "three", "joint": False}),
         "LV-GP-GP": (latent, "LV-GP-GP", {**local, "bounds": WEIGHTED_BOUND}),
         "GP-LV-GP": (latent, "GP-LV-GP", {**local, "bounds": WEIGHTED_BOUND, "joint": False}),
-        "Bernoulli": (
-            latent,
-            "LV-GP",
-            {**local, "kind": "binary", "likelihood": likelihoods.Bernoulli, "joint": False},
-        ),
+        "Bernoulli": (latent, "LV-GP", {**local, **binary, "likelihood": likelihoods.Bernoulli}),
         "float32": (latent, "LV-GP-GP", {**local, "bounds": WEIGHTED_BOUND, "dtype": np.float32}),
     }
     small = {"width": 4, "num_pseudo_data": 2}
+    rank_one = {"column_covariance": "rank_one", "row_covariance": "rank_one"}
+    labels = {"joint": False, "kind": "label", "likelihood": LIKELIHOODS["MultiClass"][1]}
     cases["network"] = {
         "depth 1": (network, 1, {**small}),
         "depth 3": (network, 3, {**small, **FEW, "largest_dropout": 0.2, "activation": "tanh"}),
         "no mean, cosine": (network, 2, {**small, **FEW, "zero_mean": True, "activation": "cos"}),
-        "rank one": (
-            network,
-            2,
-            {
-                **small,
-                "kind": "three",
-                "column_covariance": "rank_one",
-                "row_covariance": "rank_one",
-                "learn_precision": False,
-            },
-        ),
-        "MultiClass": (
-            network,
-            2,
-            {
-                **small,
-                "joint": False,
-                "kind": "label",
-                "likelihood": lambda: likelihoods.MultiClass(3),
-            },
-        ),
+        "rank one": (network, 2, {**small, **rank_one, "kind": "three", "learn_precision": False}),
+        "MultiClass": (network, 2, {**small, **labels}),
         "float32": (network, 2, {**small, **FEW, "dtype": np.float32}),
     }
     return cases
