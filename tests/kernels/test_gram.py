@@ -263,15 +263,6 @@ def test_features_change_nothing_but_the_time(name: str, draws: tuple[int, ...])
         np.testing.assert_allclose(actual, wanted, rtol=1e-9, atol=1e-12)
 
 
-def test_white_noise_belongs_to_one_point() -> None:
-    """White noise is shared by a point with itself only, not by equal points."""
-    kernel, same = gk.White(1.7), inner(features(3), features(3))
-    diagonal = tf.linalg.diag_part(same)
-    np.testing.assert_allclose(gram_K(kernel, same), 1.7 * np.eye(3))
-    np.testing.assert_array_equal(gram_K_cross(kernel, same, diagonal, diagonal), np.zeros([3, 3]))
-    np.testing.assert_allclose(gram_K_diag(kernel, diagonal), [1.7] * 3)
-
-
 PRECISE = {
     "squared exponential": lambda: gk.SquaredExponential(lengthscales=[0.5, 2.0]),
     "matern": lambda: gk.Matern32(1.5, 0.7),
