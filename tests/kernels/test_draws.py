@@ -1,4 +1,4 @@
-"""A kernel under draws of its values against GPflow's kernels, one by one."""
+"""Values of kernels, and a kernel under draws of them against GPflow's kernels, one by one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpflow.kernels import Kernel, Linear, Matern32, Matern52, White
+from gpflow.kernels import Kernel, Linear, Matern32, Matern52, SquaredExponential, White
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels import LevelsMatern52, SeparableMatern52
 from gpflow_dwp.kernels.draws import KernelDraws, draws_of
 from gpflow_dwp.kernels.of_inputs import additive_kernel
+from gpflow_dwp.kernels.values import inverse_scales, parts_of, values_of
 
 
 def check_draw(draws: KernelDraws, s: int, one: Kernel) -> None:
@@ -67,3 +68,19 @@ def test_a_kernel_without_such_values_is_refused() -> None:
     for kernel in (White(), Matern52() + White()):
         with pytest.raises(UnsupportedKernelError, match="of 0 values, got 2"):
             draws_of(kernel, np.zeros((3, 2)))
+
+
+def test_scales_are_how_fast_a_sum_falls_along_each_input() -> None:
+    """Catches parts that count by their first one alone, and columns that are mixed up."""
+    joint = SquaredExponential(2.0, [0.5, 1.0, 4.0])
+    single = SquaredExponential(5.0, 0.3, active_dims=[2])
+    kernel = joint + Linear(3.0) + single
+    for parts in (parts_of(kernel), values_of(kernel)):
+        scales = inverse_scales(parts, 3).numpy()
+        expected = np.sqrt([2.0 / 0.25 / 7.0, 2.0 / 7.0, (2.0 / 16.0 + 5.0 / 0.09) / 7.0])
+        np.testing.assert_allclose(scales, expected)
+    stationary = joint + single
+    for column, scale in enumerate(expected):
+        step = 1e-3 * np.eye(3)[[column]]
+        fall = 7.0 - stationary(np.zeros((1, 3)), step).numpy().item()
+        np.testing.assert_allclose(fall, 0.5 * 7.0 * (1e-3 * scale) ** 2, rtol=1e-3)
