@@ -56,5 +56,4 @@ def test_it_trains_and_is_saved() -> None:
 
     again = model_from_bytes(model_to_bytes(model))
 
-    for value, expected in zip(again.predict_y(X[:2]), model.predict_y(X[:2]), strict=True):
-        np.testing.assert_array_equal(value, expected)
+    np.testing.assert_array_equal(again.predict_y(X[:2]), model.predict_y(X[:2]))

@@ -26,10 +26,9 @@ def make(num_outputs: int = 2) -> WarpedGaussian:
 def test_without_a_warp_it_is_gpflows() -> None:
     warped, plain = WarpedGaussian(SinhArcsinh(2), NOISE), gpflow.likelihoods.Gaussian(NOISE)
 
-    for name in ("variational_expectations", "predict_log_density"):
-        ours, theirs = (getattr(each, name)(X, MEAN, VARIANCE, Y) for each in (warped, plain))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
     for name, arguments in (
+        ("variational_expectations", (X, MEAN, VARIANCE, Y)),
+        ("predict_log_density", (X, MEAN, VARIANCE, Y)),
         ("predict_mean_and_var", (X, MEAN, VARIANCE)),
         ("conditional_mean", (X, MEAN)),
         ("conditional_variance", (X, MEAN)),
@@ -81,9 +80,9 @@ def test_a_single_layer_is_a_regression_on_warped_observations() -> None:
 
     volume = tf.reduce_sum(warp.log_derivative(tf.constant(data[1])))
     np.testing.assert_allclose(bound, sparse.elbo() + volume, rtol=1e-5)
-    mean, variance = model.posterior(1, seed=0).predict_warped_components(data[0])
-    for ours, theirs in zip((mean, variance), sparse.predict_y(data[0]), strict=True):
-        np.testing.assert_allclose(ours[0], theirs, rtol=1e-4, atol=1e-6)
+    parts = model.posterior(1, seed=0).predict_warped_components(data[0])
+    moments = [part[0] for part in parts]
+    np.testing.assert_allclose(moments, sparse.predict_y(data[0]), rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_no_warp_is_refused() -> None:
