@@ -23,7 +23,7 @@ from gpflow_dwp.layers import (
     OutputLayer,
     WishartLayer,
 )
-from gpflow_dwp.models import DeepKernelProcess, build_deep_wishart_process
+from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 
 SIZES = [(4, 2), (3, 3), (3, 5)]
@@ -148,6 +148,19 @@ def tiny_model(
         arguments.setdefault("output", "pseudo_targets")
     model = build(data, depth, **arguments)
     randomise(model, seed=2, scale=0.1)
+    return model
+
+
+def matern_regression(
+    data: Any, depth: int, noise: float, num_neighbours: int, **arguments: Any
+) -> DeepWishartProcess:
+    """A model of known noise with random parameters, whose outputs look at nearest rows."""
+    arguments |= {"kernel": "Matern52", "likelihood": gpflow.likelihoods.Gaussian(noise)}
+    model = build_deep_wishart_process(data, depth, **arguments)
+    randomise(model, seed=2, scale=0.1)
+    model.output_layer.num_neighbours = num_neighbours
+    for variance in (model.likelihood.variance, model.output_layer.noise_variance):
+        variance.assign(noise)
     return model
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from model_reference import assert_gradients_are_finite_differences as assert_gradients
-from model_reference import numpy_matern52, randomise, toy_data
+from model_reference import matern_regression, numpy_matern52, toy_data
 from scipy.stats import multivariate_normal, norm
 
-from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.layers import NearestNeighbourGPLayer
 from gpflow_dwp.layers.propagation import expected_features, sample_inducing_path
 from gpflow_dwp.models import mixture_posterior
@@ -23,22 +22,9 @@ NEW = np.random.default_rng(5).normal(size=(7, 2))
 NOISE = 0.05
 
 
-def make(depth: int, num_neighbours: int, **named: Any) -> Any:
-    model = build_deep_wishart_process(
-        (X, Y),
-        depth,
-        num_inducing=6,
-        num_samples=3,
-        output="nearest_neighbours",
-        kernel="Matern52",
-        likelihood=gpflow.likelihoods.Gaussian(NOISE),
-        **named,
-    )
-    randomise(model, seed=2, scale=0.1)
-    model.output_layer.num_neighbours = num_neighbours
-    model.likelihood.variance.assign(NOISE)
-    model.output_layer.noise_variance.assign(NOISE)
-    return model
+def make(depth: int, num_neighbours: int) -> Any:
+    given: Any = {"num_inducing": 6, "num_samples": 3, "output": "nearest_neighbours"}
+    return matern_regression((X, Y), depth, NOISE, num_neighbours, **given)
 
 
 def given(

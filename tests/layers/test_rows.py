@@ -8,7 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import numpy_matern52, randomise, toy_data
+from model_reference import matern_regression, numpy_matern52, toy_data
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.layers import RegressionGPLayer
@@ -20,22 +20,11 @@ NEW = np.random.default_rng(5).normal(size=(7, 2))
 NOISE = 0.05
 
 
-def make(depth: int, num_inducing: int, num_neighbours: int, weights: Any = None) -> Any:
-    model = build_deep_wishart_process(
-        (X, Y) if weights is None else (X, Y, weights),
-        depth,
-        num_inducing=num_inducing,
-        output="regression",
-        kernel="Matern52",
-        likelihood=gpflow.likelihoods.Gaussian(NOISE),
-        seed=1,
-    )
-    randomise(model, seed=2, scale=0.1)
-    model.output_layer.num_neighbours = num_neighbours
+def make(depth: int, num_inducing: int, num_neighbours: int, *weights: np.ndarray) -> Any:
+    given: Any = {"num_inducing": num_inducing, "output": "regression", "seed": 1}
+    model = matern_regression((X, Y, *weights), depth, NOISE, num_neighbours, **given)
     if num_inducing == len(X):
         model.inducing_variable.Z.assign(X)
-    for variance in (model.likelihood.variance, model.output_layer.noise_variance):
-        variance.assign(NOISE)
     return model
 
 
