@@ -11,10 +11,8 @@ import tensorflow as tf
 from model_reference import tiny_model, toy_data
 from scipy import stats
 
-from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.kernels import gram_K_cross, gram_K_diag
-from gpflow_dwp.layers import GaussianPosterior, GramLayer, OutputLayer, WishartLayer
-from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
+from gpflow_dwp.layers import GramLayer, WishartLayer
 from gpflow_dwp.models import (
     DeepInverseWishartProcess,
     build_deep_gaussian_process,
@@ -27,27 +25,6 @@ DATA = toy_data()
 BUILDERS = {"gaussian": build_deep_gaussian_process, "wishart": build_deep_wishart_process}
 
 
-class Reveal(OutputLayer):
-    """Hands out the Gram matrix below it, which its kernel leaves as it is, instead of outputs."""
-
-    def __init__(self, num_inducing: int) -> None:
-        super().__init__(gk.Linear(), num_inducing)
-
-    def infer_inducing(
-        self,
-        covariance: tf.Tensor,
-        cross: tf.Tensor | None = None,
-        targets: tf.Tensor | None = None,
-    ) -> GaussianPosterior:
-        # Nothing here is used.
-        return GaussianPosterior(covariance, covariance, covariance[:, 0, 0])
-
-    def condition(
-        self, draw: GaussianPosterior, blocks: TargetBlocks
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.linalg.matrix_transpose(blocks.it), blocks.tt
-
-
 NUM_DRAWS = 4_000
 NUM_INDUCING = 4
 
@@ -55,16 +32,16 @@ NUM_INDUCING = 4
 def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str, np.ndarray]:
     """Numbers that depend on the topmost Gram matrix, for draws of the prior, each [S]."""
     model = tiny_model(depth, BUILDERS[kind], width=width, num_inducing=NUM_INDUCING)
-    hidden, top = model.hidden_layers, Reveal(NUM_INDUCING)
-    for layer in hidden:
+    for layer in model.hidden_layers:
         layer.kernel.variance.assign(1.3)
         layer.kernel.lengthscales.assign(0.8 * np.ones(layer.kernel.lengthscales.shape))
         model_reference.set_to_prior(layer)
-    points, targets = tf.constant(DATA[0][:NUM_INDUCING]), tf.constant(DATA[0][-2:])
-    path_seed, target_seed = as_seed(2 * seed), as_seed(2 * seed + 1)
-    path = sample_inducing_path(hidden, top, points, NUM_DRAWS, path_seed)
-    ti, tt = propagate_targets(hidden, top, path, targets, target_seed, full_cov=True)
-    gram = path.hidden[-1].gram.numpy()
+    points = DATA[0][:NUM_INDUCING]
+    model.inducing_variable.Z.assign(points)
+    posterior = model.posterior(NUM_DRAWS, seed=seed)
+    gram = posterior.gram_matrices()[-1].numpy()
+    joint = posterior.gram_matrices(np.vstack([points, DATA[0][-2:]]))[-1].numpy()
+    ti, tt = joint[:, NUM_INDUCING:, :NUM_INDUCING], joint[:, NUM_INDUCING:, NUM_INDUCING:]
     eigenvalues = np.linalg.eigvalsh(gram)
     return {
         "diagonal element": gram[:, 0, 0],
@@ -72,10 +49,10 @@ def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str,
         "largest eigenvalue": eigenvalues[:, -1],
         "second eigenvalue": eigenvalues[:, -2],
         "log-determinant of a block": np.linalg.slogdet(gram[:, :2, :2])[1],
-        "target with inducing point": ti[:, 0, 1].numpy(),
-        "target with itself": tt[:, 0, 0].numpy(),
-        "target with target": tt[:, 0, 1].numpy(),
-        "target with both": (tt[:, 1, 1] * ti[:, 1, 0] * gram[:, 0, 0]).numpy(),
+        "target with inducing point": ti[:, 0, 1],
+        "target with itself": tt[:, 0, 0],
+        "target with target": tt[:, 0, 1],
+        "target with both": tt[:, 1, 1] * ti[:, 1, 0] * gram[:, 0, 0],
     }
 
 
