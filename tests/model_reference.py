@@ -23,8 +23,21 @@ from gpflow_dwp.layers import (
     OutputLayer,
     WishartLayer,
 )
-from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models import (
+    DeepKernelProcess,
+    DeepWishartProcess,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+)
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "wishart": build_deep_wishart_process,
+    "gaussian": build_deep_gaussian_process,
+    "inverse_wishart": build_deep_inverse_wishart_process,
+}
+"""Of deep kernel processes."""
 
 SIZES = [(4, 2), (3, 3), (3, 5)]
 """(M, df): singular, square, and df > M."""
@@ -139,10 +152,13 @@ def toy_data(num: int = 12, num_outputs: int = 1, seed: int = 0) -> tuple[np.nda
 
 @copied
 def tiny_model(
-    depth: int = 2, build: Callable[..., Any] = build_deep_wishart_process, **arguments: Any
+    depth: int = 2, build: str | Callable[..., Any] = "wishart", **arguments: Any
 ) -> Any:
-    """A model of the toy data with random parameters, and pseudo-targets unless asked otherwise."""
-    data = arguments.pop("data", None) or toy_data()
+    """A model of the toy data with random parameters, and pseudo-targets unless asked otherwise.
+
+    :param build: One of :data:`BUILDERS`, or its name.
+    """
+    data, build = arguments.pop("data", None) or toy_data(), BUILDERS.get(build, build)
     arguments = {"num_inducing": 5, "num_samples": 3, **arguments}
     if "fields" in inspect.signature(build).parameters:  # those of an Architecture
         arguments.setdefault("output", "pseudo_targets")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from gpflow import likelihoods as gl
-from model_reference import toy_data
+from model_reference import BUILDERS, toy_data
 
 from gpflow_dwp import fit
 from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer
@@ -21,31 +20,28 @@ from gpflow_dwp.models import (
     DeepInverseWishartProcess,
     DeepWishartProcess,
     FunctionDraws,
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    build_deep_wishart_process,
 )
 from gpflow_dwp.models.named_kernels import kernel_name
 
 X, Y = toy_data(12)
 
-BUILDERS: dict[str, tuple[Callable[..., Any], type]] = {
-    "wishart": (build_deep_wishart_process, DeepWishartProcess),
-    "gaussian": (build_deep_gaussian_process, DeepGaussianProcess),
-    "inverse_wishart": (build_deep_inverse_wishart_process, DeepInverseWishartProcess),
-}
-
 ANALYTIC = {"expected_log_ratio": True}
 
 
 def build(data: Any = (X, Y), depth: int = 2, *, builder: str = "wishart", **arguments: Any) -> Any:
-    return BUILDERS[builder][0](data, depth, **{"num_inducing": 5, **arguments})
+    return BUILDERS[builder](data, depth, **{"num_inducing": 5, **arguments})
 
 
-@pytest.mark.parametrize("builder", BUILDERS)
-def test_defaults(builder: str) -> None:
-    function, model_type = BUILDERS[builder]
-    model = function((X, Y))
+@pytest.mark.parametrize(
+    ("builder", "model_type"),
+    [
+        ("wishart", DeepWishartProcess),
+        ("gaussian", DeepGaussianProcess),
+        ("inverse_wishart", DeepInverseWishartProcess),
+    ],
+)
+def test_defaults(builder: str, model_type: type) -> None:
+    model = BUILDERS[builder]((X, Y))
     assert type(model) is model_type and len(model.hidden_layers) == 2
     assert model.inducing_variable.Z.shape == (12, 2)
     assert (model.num_data, model.num_samples) == (12, 2)

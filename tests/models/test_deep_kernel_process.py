@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from gpflow.keras import tf_keras
-from model_reference import assert_bound_is_that_of_dense_loops, tiny_model, toy_data
+from model_reference import BUILDERS, assert_bound_is_that_of_dense_loops, tiny_model, toy_data
 
 from gpflow_dwp import models
 from gpflow_dwp.exceptions import CholeskyError
@@ -25,14 +24,7 @@ from gpflow_dwp.layers import (
 
 DATA = toy_data()
 
-
-BUILD: dict[str, Callable[..., Any]] = {
-    "wishart": models.build_deep_wishart_process,
-    "gaussian": models.build_deep_gaussian_process,
-    "inverse_wishart": models.build_deep_inverse_wishart_process,
-}
-
-every_model = pytest.mark.parametrize("kind", BUILD)
+every_model = pytest.mark.parametrize("kind", BUILDERS)
 
 
 def output_layer(
@@ -98,7 +90,7 @@ def test_functions_with_kernels_of_their_own_are_those_of_gpflow() -> None:
 
 @every_model
 def test_average_over_disjoint_batches_is_the_full_data_term(kind: str) -> None:
-    model = tiny_model(2, BUILD[kind])
+    model = tiny_model(2, kind)
 
     full = model.elbo_terms(DATA, seed=1)
     rows = [[part[start::2] for part in DATA] for start in (0, 1)]
@@ -112,7 +104,7 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: str) -> None:
 @every_model
 def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(kind: str) -> None:
     output = "pseudo_targets" if kind == "gaussian" else "regression"
-    model = tiny_model(2, BUILD[kind], output=output, jitter=0.05)
+    model = tiny_model(2, kind, output=output, jitter=0.05)
     parts = [layer.kernel for layer in model.layers] + [model.likelihood]
     variables = [variable for part in parts for variable in part.trainable_variables]
     if output == "regression":
@@ -136,7 +128,7 @@ def test_training_loss_closure_can_be_minimised() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["wishart", *(pytest.param(name, marks=pytest.mark.slow) for name in [*BUILD][1:])]
+    "kind", ["wishart", *(pytest.param(name, marks=pytest.mark.slow) for name in [*BUILDERS][1:])]
 )
 def test_bounds_of_deep_models_are_the_same_in_float32(kind: str) -> None:
     """A rounding error that is small in one layer would be noise in the next.
@@ -151,7 +143,7 @@ def test_bounds_of_deep_models_are_the_same_in_float32(kind: str) -> None:
     for dtype in (np.float64, np.float32):
         with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
             settings: Any = {"num_inducing": 40, "output": "pseudo_targets", "num_samples": 3}
-            model = BUILD[kind]((X, Y), 3, **settings)
+            model = BUILDERS[kind]((X, Y), 3, **settings)
             model.likelihood.variance.assign(0.01)
             bounds.append([float(model.elbo((X, Y), seed=0)) / 80.0])
             layer = model.output_layer
@@ -213,7 +205,7 @@ def test_bound_is_that_of_dense_numpy_loops(
     kind: str, depth: int, arguments: dict[str, Any]
 ) -> None:
     sampled = {"expected_log_ratio": False} if kind == "wishart" else {}
-    model = tiny_model(depth, BUILD[kind], num_samples=2, **sampled, **arguments)
+    model = tiny_model(depth, kind, num_samples=2, **sampled, **arguments)
 
     assert_bound_is_that_of_dense_loops(model, arguments.get("data", DATA))
 
@@ -231,7 +223,7 @@ def test_bound_of_layers_of_two_kinds_is_that_of_dense_loops(kinds: Any) -> None
 
 @every_model
 def test_bound_names_the_layer_whose_factorisation_fails(kind: str) -> None:
-    model = tiny_model(3, BUILD[kind])
+    model = tiny_model(3, kind)
     model.layers[1].kernel.variance.unconstrained_variable.assign(np.nan)
 
     with pytest.raises(CholeskyError, match=r"layers\[1\]: .* a layer's K_ii failed"):

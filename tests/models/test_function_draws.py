@@ -24,7 +24,7 @@ PAIR = [gpflow.kernels.Matern32(lengthscales=0.7), gpflow.kernels.RBF(variance=1
     "arguments",
     [
         {"depth": 2, "width": 2, "kernel": "Matern52"},
-        {"depth": 2, "build": models.build_deep_gaussian_process, "width": 3, "hidden_ard": True},
+        {"depth": 2, "build": "gaussian", "width": 3, "hidden_ard": True},
         {"depth": 2, "output": "regression"},
         {"depth": 1, "kernel": [gpflow.kernels.LinearCoregionalization(PAIR, W=[[1, 0], [2, 1]])]},
         {"depth": 2, "output": "nearest_neighbours"},
@@ -70,7 +70,7 @@ def test_functions_are_continuous_and_differentiable(functions: models.FunctionD
 
 def test_other_models_and_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="model must be a deep Wishart process or a deep Gaus"):
-        models.FunctionDraws(tiny_model(2, models.build_deep_inverse_wishart_process), 1)
+        models.FunctionDraws(tiny_model(2, "inverse_wishart"), 1)
     model = tiny_model(1)
     for name in ("num_samples", "num_features"):
         with pytest.raises(ValueError, match=f"{name} must be a positive integer, got 0"):

@@ -50,8 +50,8 @@ ROUND_TRIPS: dict[str, dict[str, Any]] = {
     "periodic": {"depth": 1, "kernel": [gk.Periodic(gk.Matern32(), period=2.0) + gk.White(0.1)]},
     "whitened": {"posterior": "A", "whiten": True, "kernel": "Matern52", "mean_function": LINEAR},
     "wide": {"posterior": "GW", "width": 7, "expected_log_ratio": False, "jitter": 1e-4},
-    "DGP": {"build": models.build_deep_gaussian_process, "jitter": 1e-5, "hidden_ard": True},
-    "IW": {"build": models.build_deep_inverse_wishart_process, "expected_log_ratio": False},
+    "DGP": {"build": "gaussian", "jitter": 1e-5, "hidden_ard": True},
+    "IW": {"build": "inverse_wishart", "expected_log_ratio": False},
     "regression": {"depth": 1, "output": "regression"},
     "nearest_neighbours": {"depth": 1, "output": "nearest_neighbours"},
 }
