@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import reference
 import tensorflow as tf
-from golden_table import (
+from golden_models import (
     KERNEL_PROCESSES,
     OBSERVATIONS,
     SMALL,
