@@ -16,11 +16,9 @@ import tensorflow as tf
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.latent_variable_deep_gp import Encoder
 from gpflow_dwp.layers import (
-    GaussianPosterior,
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
     GramLayer,
-    OutputLayer,
     WishartLayer,
 )
 from gpflow_dwp.models import (
@@ -38,9 +36,6 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "inverse_wishart": build_deep_inverse_wishart_process,
 }
 """Of deep kernel processes."""
-
-SIZES = [(4, 2), (3, 3), (3, 5)]
-"""(M, df): singular, square, and df > M."""
 
 
 def _key(value: Any) -> Any:
@@ -394,13 +389,6 @@ class GivenNoise:
 
     def fold_in(self, number: int) -> GivenNoise:
         return GivenNoise(self.numbers, number)
-
-
-def condition_output(
-    layer: OutputLayer, draw: GaussianPosterior, blocks: TargetBlocks
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Moments of an output layer: covariances [..., N, N], or variances [..., N]."""
-    return layer.mix(*layer.condition(draw, blocks))
 
 
 def assert_gradients_are_finite_differences(

@@ -67,9 +67,7 @@ both = pytest.mark.parametrize("full_cov", [False, True])
 @each_layer
 @both
 def test_mean_and_covariance_at_targets(layer: Any, full_cov: bool) -> None:
-    mean, covariance = model_reference.condition_output(
-        layer, infer(layer), targets(full_cov=full_cov)
-    )
+    mean, covariance = layer.mix(*layer.condition(infer(layer), targets(full_cov=full_cov)))
 
     for s in range(S):
         mean_u, covariance_u = posterior_of_u(layer, s)
@@ -91,11 +89,10 @@ def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
     blocks = targets(full_cov=full_cov)
     draw = mixed.infer_inducing(tf.stack([tf.constant(K)] * Q, axis=1))
 
-    mean, covariance = model_reference.condition_output(
-        mixed, draw, TargetBlocks(*(tf.stack([block] * Q, axis=1) for block in blocks[:2]))
-    )
+    of_both = TargetBlocks(*(tf.stack([block] * Q, axis=1) for block in blocks[:2]))
+    mean, covariance = mixed.mix(*mixed.condition(draw, of_both))
 
-    plain, shared = model_reference.condition_output(layer, infer(layer), blocks)
+    plain, shared = layer.condition(infer(layer), blocks)
     np.testing.assert_allclose(draw.log_ratio, infer(layer).log_ratio)
     np.testing.assert_allclose(mean, plain @ mixing.T, atol=1e-12)
     for output, scale in enumerate(np.diag(mixing @ mixing.T)):
@@ -118,7 +115,7 @@ def test_singular_covariances_need_no_jitter_and_variances_are_never_negative() 
     layer.precision_tril.assign(1e8 * np.eye(M))
     at_inducing = TargetBlocks(tf.constant(K), tf.constant(np.diagonal(K, axis1=1, axis2=2)))
 
-    _, variance = model_reference.condition_output(layer, infer(layer), at_inducing)
+    _, variance = layer.condition(infer(layer), at_inducing)
 
     assert np.all(variance.numpy() >= 0.0)
     np.testing.assert_allclose(variance, np.zeros((S, M)), atol=1e-12)

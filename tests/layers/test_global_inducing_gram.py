@@ -11,7 +11,7 @@ import pytest
 import reference
 import tensorflow as tf
 import tensorflow_probability as tfp
-from model_reference import SIZES, covariances
+from model_reference import covariances
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.kernels import gram_K, gram_K_cross
@@ -20,7 +20,7 @@ from gpflow_dwp.random import TargetNoise, as_seed
 
 SEED = as_seed(0)
 
-every_size = pytest.mark.parametrize(("size", "width"), SIZES)
+every_size = pytest.mark.parametrize(("size", "width"), [(4, 2), (3, 3), (3, 5)])
 
 
 def make_layer(size: int, width: int, **arguments: Any) -> GlobalInducingGramLayer:
