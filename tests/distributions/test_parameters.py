@@ -85,14 +85,9 @@ def test_variables_and_parameters_are_read_at_each_use(name: str) -> None:
     np.testing.assert_allclose(distribution.mean(), expected.mean(), atol=1e-12)
     with tf.GradientTape() as tape:
         log_prob = distribution.log_prob(value)
-    trainable = [variable for module in variables.values() for variable in _variables(module)]
-    assert all(gradient is not None for gradient in tape.gradient(log_prob, trainable))
-
-
-def _variables(parameter: Any) -> list[tf.Variable]:
-    if isinstance(parameter, tf.Variable):
-        return [parameter]
-    return list(parameter.trainable_variables)
+    read = tape.watched_variables()
+    assert len(read) == len(variables)
+    assert all(gradient is not None for gradient in tape.gradient(log_prob, read))
 
 
 GOOD = {"df": 2, **reference.wishart_bartlett(3, 2)}
