@@ -29,6 +29,8 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed, fold_in
 
 DIMENSION = 4
+X = np.linspace(-1.0, 1.0, 12)[:, None]
+DATA = X, np.sin(3.0 * X)
 
 
 class _Vector(gpflow.models.BayesianModel):
@@ -144,13 +146,7 @@ def test_factor_analysis_needs_iterates_after_its_warm_up(
     assert posterior.distribution().mean.shape == (DIMENSION,)
 
 
-def _data() -> tuple[np.ndarray, np.ndarray]:
-    X = np.linspace(-1.0, 1.0, 12)[:, None]
-    return X, np.sin(3.0 * X)
-
-
 def _svgp() -> BayesianModel:
-    X, _ = _data()
     return gpflow.models.SVGP(
         gpflow.kernels.Matern52(), gpflow.likelihoods.Gaussian(0.1), X[::3].copy(), num_data=12
     )
@@ -158,8 +154,8 @@ def _svgp() -> BayesianModel:
 
 MODELS: dict[str, Callable[[], BayesianModel]] = {
     "svgp": _svgp,
-    "dwp": lambda: gpflow_dwp.build_deep_wishart_process(_data(), 1, num_inducing=6),
-    "network": lambda: gpflow_dwp.build_matrix_gaussian_network(_data(), 2, num_samples=2),
+    "dwp": lambda: gpflow_dwp.build_deep_wishart_process(DATA, 1, num_inducing=6),
+    "network": lambda: gpflow_dwp.build_matrix_gaussian_network(DATA, 2, num_samples=2),
 }
 
 
@@ -176,11 +172,11 @@ def _wander(posterior: IteratePosterior) -> None:
 def test_predictions_of_every_model_are_the_mixture(name: str) -> None:
     """Catches iterates of the first steps that count, a seed that all draws share, and a model that
     is left with parameters that are not its own, also after a failure."""
-    model, (X, Y) = MODELS[name](), _data()
+    model = MODELS[name]()
     posterior = SWAG(model, rank=4, start_step=1)
     if isinstance(model, VariationalModel):
         each = {"callbacks": [posterior], "callback_interval": 1}
-        gpflow_dwp.fit(model, (X, Y), 5, **each, progress=False)
+        gpflow_dwp.fit(model, DATA, 5, **each, progress=False)
         assert posterior.num_collected == 4
     else:
         _wander(posterior)
@@ -189,14 +185,14 @@ def test_predictions_of_every_model_are_the_mixture(name: str) -> None:
     for index, at_draw in enumerate(posterior.at_draws(2, seed=3)):
         options = {} if name == "svgp" else {"num_samples": 2, "seed": fold_in(seed, index)}
         moments.append([part.numpy() for part in at_draw.predict_y(X, **options)])
-        densities.append(at_draw.predict_log_density((X, Y), **options).numpy())
+        densities.append(at_draw.predict_log_density(DATA, **options).numpy())
     options.pop("seed", None)
 
     mean, variance = posterior.predict_y(X, 2, seed=3, **options)
     means, variances = np.array(moments).swapaxes(0, 1)
     np.testing.assert_allclose(mean, means.mean(0))
     np.testing.assert_allclose(variance, (variances + means**2).mean(0) - means.mean(0) ** 2)
-    density = posterior.predict_log_density((X, Y), 2, seed=3, **options)
+    density = posterior.predict_log_density(DATA, 2, seed=3, **options)
     np.testing.assert_allclose(density, logsumexp(densities, axis=0) - np.log(2.0))
     assert posterior.predict_f(X, 1, **options)[0].shape == (12, 1)
     with pytest.raises(TypeError, match="unknown"):
@@ -207,7 +203,7 @@ def test_predictions_of_every_model_are_the_mixture(name: str) -> None:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("kind", ["Softmax", "MultiClass"])
 def test_densities_of_labels(kind: str) -> None:
-    X, labels = _data()[0], np.arange(12)[:, None] % 3
+    labels = np.arange(12)[:, None] % 3
     likelihood = getattr(gpflow.likelihoods, kind)(3)
     kernel = gpflow.kernels.Matern52()
     model = gpflow.models.SVGP(kernel, likelihood, X[::3].copy(), num_latent_gps=3)
@@ -228,7 +224,6 @@ def test_several_starts(tmp_path: Path) -> None:
         member.model.q_mu.assign(member.model.q_mu + float(index))
         _wander(member)
     ensemble = MultiSWAG(members)
-    X, _ = _data()
 
     mean, variance = ensemble.predict_y(X, 6)
     draws = [model.predict_y(X) for model in ensemble.at_draws(6)]
@@ -268,7 +263,7 @@ def test_what_is_refused() -> None:
 
 def test_papers_are_those_of_members_and_models() -> None:
     """Catches a posterior that is cited without its method, or without its model."""
-    model, vector = gpflow_dwp.build_matrix_gaussian_network(_data()), _Vector()
+    model, vector = gpflow_dwp.build_matrix_gaussian_network(DATA), _Vector()
     keys = ["wilson2020", "maddox2019", "louizos2016", "brownlie2021", "GPflow2017"]
     text = gpflow_dwp.citation(MultiSWAG([SWAG(model), KINDS["em"](vector)]))
 
