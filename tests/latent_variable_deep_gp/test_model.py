@@ -241,21 +241,20 @@ def test_contract(tmp_path: Path) -> None:
 
 
 def test_bad_arguments() -> None:
-    data, likelihood = toy_data(), gpflow.likelihoods.Gaussian()
+    data = toy_data()
     for architecture in ("", "LV", "GP-LV", "GP-DWP"):
         with pytest.raises(ValueError, match="architecture must be"):
             build_latent_variable_deep_gp(data, architecture)
     with pytest.raises(ValueError, match="encoder must be"):
         build_latent_variable_deep_gp(data, encoder="row")
     latent, hidden, output = make_model("LV-GP-GP").layers
-    for layers, noise, message in (
-        ([latent], likelihood, "must end in a LocalInducingGPLayer"),
-        ([output], None, "likelihood must be an instance of Likelihood, got None"),
-        ([latent, hidden], likelihood, "neither mixing nor skip"),
-        ([hidden, latent, output], likelihood, "but 4 come from below"),
+    for layers, message in (
+        ([latent], "must end in a LocalInducingGPLayer"),
+        ([latent, hidden], "neither mixing nor skip"),
+        ([hidden, latent, output], "but 4 come from below"),
     ):
         with pytest.raises(ValueError, match=message):
-            LatentVariableDeepGP(layers, noise, 12)
+            LatentVariableDeepGP(layers, gpflow.likelihoods.Gaussian(), 12)
 
 
 def test_hidden_layers_are_mixed_by_the_principal_components_of_the_inputs() -> None:

@@ -88,5 +88,3 @@ def test_a_single_layer_is_a_regression_on_warped_observations() -> None:
 def test_what_is_no_warp_is_refused() -> None:
     with pytest.raises(ValueError, match="warp must be"):
         WarpedGaussian(tf.sinh)
-    with pytest.raises(ValueError, match="likelihood must be one of gaussian, noise_free, warped"):
-        build_deep_wishart_process(model_reference.toy_data(), likelihood="cauchy")

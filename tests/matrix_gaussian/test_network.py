@@ -95,8 +95,6 @@ def test_layers_that_do_not_fit_are_refused() -> None:
     twice = [layer := MatrixGaussianLayer(3, 3), layer]
     with pytest.raises(ValueError, match=r"layers\[1\] must be a layer of its own"):
         MatrixGaussianNetwork(twice, gpflow.likelihoods.Gaussian(), 10)
-    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got str"):
-        MatrixGaussianNetwork(layers, "gaussian", 10)  # type: ignore[arg-type]
 
 
 def two_outputs(depth: int = 2) -> MatrixGaussianNetwork:
