@@ -155,28 +155,6 @@ def test_coinciding_points_have_finite_gradients(name: str) -> None:
         assert np.all(np.isfinite(gradient))
 
 
-def test_second_derivatives_of_matern52() -> None:
-    """Catches a gradient that is written by hand and cannot be differentiated again."""
-    kernel, norms = gk.Matern52(variance=1.5, lengthscales=0.7), tf.ones([1, 1], tf.float64)
-
-    def value(product: tf.Tensor) -> tf.Tensor:
-        return gram_K_cross(kernel, product, norms[0], tf.ones([3], tf.float64))
-
-    def slope(product: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(product)
-            values = value(product)
-        return tape.gradient(values, product)
-
-    product, step = tf.constant([[0.9, 0.2, -0.4]], tf.float64), 1e-5
-    with tf.GradientTape() as tape:
-        tape.watch(product)
-        slopes = slope(product)
-    for found, of in ((slopes, value), (tape.gradient(slopes, product), slope)):
-        wanted = (of(product + step) - of(product - step)) / (2.0 * step)
-        np.testing.assert_allclose(found, wanted, rtol=1e-7)
-
-
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_arc_cosine_without_bias_at_opposite_points(order: int) -> None:
     """Angle π is met exactly where the bias is negligible; J and its derivative vanish there."""

@@ -32,7 +32,7 @@ CONCENTRATION, RATE = 6.0, 0.6
 @pytest.mark.parametrize(
     ("build", "options"),
     [
-        (build_deep_wishart_process, {"output": "pseudo_targets"}),
+        (build_deep_wishart_process, {"output": "pseudo_targets", "kernel": "Matern52"}),
         (build_deep_wishart_process, {"whiten": True, "expected_log_ratio": False}),
         (build_deep_inverse_wishart_process, {}),
     ],
