@@ -54,16 +54,6 @@ def test_covariance_over_draws_is_the_kernel(kernel: gk.Kernel) -> None:
     model_reference.assert_same_mean(between, np.zeros(3), k_sigma=5.0)
 
 
-def test_points_of_each_draws_own() -> None:
-    functions = sample_random_functions(
-        gk.SquaredExponential(), 2, 1, num_samples=2, num_features=4, seed=as_seed(0)
-    )
-    own = np.stack([X, 2.0 * X])
-    for draw, values in enumerate(functions(tf.constant(own))):
-        shared = functions(tf.constant(own[draw])[None])
-        np.testing.assert_allclose(values, shared[draw], atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
