@@ -8,7 +8,6 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import stats
 
 from gpflow_dwp.likelihoods import GammaGaussian, SinhArcsinh, WarpedGaussian
 from gpflow_dwp.models.predictive import (
@@ -48,15 +47,6 @@ def test_mixture_moments_entry_by_entry(full_cov: bool) -> None:
 
 def arguments(mean: np.ndarray = MEAN) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.constant(mean), tf.constant(VARIANCE)
-
-
-def test_likelihoods_draw_by_draw() -> None:
-    given = gpflow.likelihoods.Gaussian(0.3), tf.constant(X), tf.constant(Y), *arguments()
-    expected = stats.norm.logpdf(Y, MEAN, np.sqrt(0.3)) - 0.5 * VARIANCE[..., None] / 0.3
-    densities = stats.norm.logpdf(Y, MEAN, np.sqrt(VARIANCE[..., None] + 0.3))
-
-    np.testing.assert_allclose(expected_log_likelihoods(*given), expected.sum(-1))
-    np.testing.assert_allclose(predictive_log_densities(*given), densities.sum(-1))
 
 
 def test_softmax_integrates_the_same_numbers_at_the_same_point_in_any_batch() -> None:
