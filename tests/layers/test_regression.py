@@ -14,9 +14,7 @@ from gpflow_dwp.models import build_deep_wishart_process, model_from_bytes, mode
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out
 
-M, C, Q, S = 4, 6, 2, 2
 NOISE = 0.3
-SEED = as_seed(0)
 
 
 def test_one_layer_is_sgpr() -> None:
@@ -91,10 +89,10 @@ def test_the_data_are_taken_at_their_expected_features(build: str) -> None:
     (hidden,), output = model.hidden_layers, model.output_layer
     Z = model.inducing_variable.Z.numpy()
 
-    path = sample_inducing_path([hidden], output, tf.constant(Z), S, SEED)
+    path = sample_inducing_path([hidden], output, tf.constant(Z), 2, as_seed(0))
 
     interpolation = np.linalg.solve(hidden.kernel(Z).numpy(), hidden.kernel(Z, X).numpy()).T
-    for s in range(S):
+    for s in range(2):
         features = path.hidden[0].features[s].numpy()
         K = output.kernel(features)[None]
         cross = output.kernel(features, interpolation @ features)[None]
@@ -142,11 +140,11 @@ def test_functions_with_kernels_of_their_own_are_processes_of_what_was_observed(
 @pytest.mark.parametrize("trained", [True, False])
 def test_precisions_of_other_rows_are_trained_only_if_those_before_were(trained: bool) -> None:
     layer = RegressionGPLayer(
-        gpflow.kernels.SquaredExponential(), M, *toy_data(), precisions=np.full(12, 2.0)
+        gpflow.kernels.SquaredExponential(), 4, *toy_data(), precisions=np.full(12, 2.0)
     )
     gpflow.set_trainable(layer.precisions, trained)
 
-    layer.set_rows(*toy_data(C))
+    layer.set_rows(*toy_data(6))
 
     assert layer.precisions.trainable == trained
-    np.testing.assert_array_equal(layer.precisions, np.ones(C))
+    np.testing.assert_array_equal(layer.precisions, np.ones(6))

@@ -100,13 +100,11 @@ def has_kernel(node: NodeDef, devices: tuple[str, ...]) -> bool:
 
 def without_kernel(nodes: Iterable[NodeDef], devices: tuple[str, ...]) -> set[str]:
     """The operations, with their types, that have none."""
-    verdicts: dict[str, bool] = {}
+    kinds: dict[str, NodeDef] = {}
     for node in nodes:
         numbers = [number for name in sorted(node.attr) for number in types(node, name) if number]
-        description = " ".join([node.op, *(tf.as_dtype(number).name for number in numbers)])
-        if description not in verdicts:
-            verdicts[description] = has_kernel(node, devices)
-    return {description for description, found in verdicts.items() if not found}
+        kinds[" ".join([node.op, *(tf.as_dtype(number).name for number in numbers)])] = node
+    return {kind for kind, node in kinds.items() if not has_kernel(node, devices)}
 
 
 def compiled_nodes(graph: GraphDef) -> Iterator[NodeDef]:
