@@ -46,13 +46,11 @@ def infer(layer: Any) -> Any:
 def posterior_of_u(layer: Any, s: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean [M, Q] and covariance [M, M] by Bayes' rule."""
     if layer.inputs is None:
-        precision_tril, design = layer.precision_tril.numpy(), np.eye(M)
-        precision, observed = precision_tril @ precision_tril.T, layer.pseudo_targets.numpy()
-    else:  # y = Kci Kii⁻¹ u + noise
-        precision, design = np.eye(C) / NOISE, np.linalg.solve(K[s], K_IC[s]).T
-        observed = layer.targets.numpy()
+        return model_reference.numpy_global_inducing(layer, K[s])[:2]
+    # y = Kci Kii⁻¹ u + noise
+    precision, design = np.eye(C) / NOISE, np.linalg.solve(K[s], K_IC[s]).T
     covariance = np.linalg.inv(np.linalg.inv(K[s]) + design.T @ precision @ design)
-    return covariance @ design.T @ precision @ observed, covariance
+    return covariance @ design.T @ precision @ layer.targets.numpy(), covariance
 
 
 def targets(*, full_cov: bool) -> TargetBlocks:
