@@ -413,9 +413,7 @@ cells.style.hide().format(precision=2, subset=["exact", "kernel", "print, 100,00
 #
 # **By our training**, 60,000 steps by `protocol="networks"`, a cosine from 1e-2; mean ± standard
 # error over splits 0 to 2. `python ci/study.py run --datasets boston concrete energy yacht power
-# --models VMG --protocol networks --splits 0-2 --out studies/vmg`, 1 to 16 minutes a cell. These
-# cells are of an earlier version, of which first layers had no more pairs than inputs, and Adam
-# trained the precisions' posteriors.
+# --models VMG --protocol networks --splits 0-2 --out studies/vmg`, 1 to 3 minutes a cell.
 
 # %% tags=["hide-input"]
 ours = kept_cells("matrix_gaussian", lambda cells: cells[cells["protocol"] == "networks"])
