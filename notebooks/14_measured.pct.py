@@ -125,7 +125,7 @@ display(bounds.pivot(index=["dataset", "depth"], columns="pair", values="text"))
 # The deep inverse Wishart process has two cells, by `--depths 3 --models DIWP` in the first
 # command, and by the papers' protocol (`python ci/study.py run --datasets yacht --depths 3 --models
 # DIWP --splits 0`). In brackets, what the original paper quotes for it in its Table 3, over 20
-# splits and of another implementation.
+# splits and of another implementation; its text says three layers, its rows are those of depth 4.
 
 # %% tags=["hide-input"]
 inverse = kept_cells("uci", lambda cells: cells[cells["model"] == "DIWP"])
