@@ -136,11 +136,11 @@ show_scores(inverse, "elbo", "test_log_likelihood", paper="original")
 #
 # ELBO by 20,000 steps of ten draws, in brackets the improved paper's mean over 20 splits; `python
 # ci/study.py run --datasets yacht boston --depths 2 --models DGP GW A AB --splits 0-2`, and the
-# like with `--depths 5 --models A` and `--kl-annealing-steps 5000`. A cell of depth 2 takes 6 to 10
-# minutes on a free core, one of depth 5 about 25: three splits and depth 2 are what a machine of
-# two cores allows. "Before" are cells without sampled log ratios, the published start of q and
-# lengthscales from √ν₀ ([where we
-# differ](how-to/reproduce_the_papers.md#where-we-differ)), which the protocol has since.
+# like with `--depths 5 --models A` and `--kl-annealing-steps 5000`. A cell of depth 2 takes 9 to 12
+# minutes beside another one, one of depth 5 about 25: three splits and depth 2 are what a machine
+# of two cores allows. "Before" are cells without sampled log ratios, the published start of q and
+# lengthscales from √ν₀ ([where we differ](how-to/reproduce_the_papers.md#where-we-differ)), which
+# the protocol has since.
 
 # %% tags=["hide-input"]
 cells = with_ard(kept_cells("uci", lambda cells: cells[cells["model"] != "DIWP"]))

@@ -23,7 +23,7 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, fold_in, normal, split_seed
-from gpflow_dwp.validation import check_instance
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["LatentVariableProcess"]
 
@@ -58,12 +58,12 @@ class LatentVariableProcess(VariationalModel):
         DeepKernelProcess(self.layers[1:], likelihood, self.inducing_variable, num_data)  # checks
         self._check_common_parts()
         if self.layers[-1].inputs is not None:
-            raise ValueError("layers[-1] must be no regression on data.")
+            name = type(self.layers[-1]).__name__
+            raise ValueError(f"layers[-1] must be no regression on data, got a {name}.")
         if self.layers[0].doubly_reparameterised and self.num_hidden_layers:
             # Above it Gram matrices are drawn of copies jointly.
             raise ValueError("layers[0] must not be doubly_reparameterised below hidden layers.")
-        if self.num_inputs < 1:
-            raise ValueError("inducing_variable must have columns before those of latents.")
+        check_integers(**{"columns of inducing_variable before latent ones": self.num_inputs})
 
     @property
     def num_inputs(self) -> int:
