@@ -180,10 +180,11 @@ def load(name: str, seed: int) -> Case:
     if stem in GROWING and size.isdecimal():
         (function, noise), n, m = GROWING[stem], int(size), 1_000
         f = FUNCTIONS[function]
-        X, T = rng.uniform(size=(n, f.num_inputs)), rng.uniform(size=(m, f.num_inputs))
+        of_X, of_T, of_noise = rng.spawn(3)  # the rows of n are the first n of more
+        X, T = of_X.uniform(size=(n, f.num_inputs)), of_T.uniform(size=(m, f.num_inputs))
         if stem == "daily":  # hours in days: more rows are more days
             X, T = np.arange(n)[:, None] / 24, n / 24 * T
-        return X, f(X) + noise * rng.standard_normal(n), T, f(T)
+        return X, f(X) + noise * of_noise.standard_normal(n), T, f(T)
     if stem in EMULATORS and size in ("small", "large"):
         return _emulator(stem, seed, EMULATORS[stem][size == "large"])
     raise ValueError(f"name must be of a case, got {name!r}")
