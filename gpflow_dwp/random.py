@@ -28,6 +28,7 @@ __all__ = [
     "hash_rows",
     "normal",
     "normal_at_points",
+    "random_order",
     "split_seed",
     "uniform",
 ]
@@ -84,6 +85,22 @@ def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
         raise ValueError(
             f"seed must be an integer of at least 0, a NumPy generator or None, got {seed!r}."
         ) from None
+
+
+def random_order(num: int, seed: int | np.random.Generator) -> npt.NDArray[np.int64]:
+    """A random order of rows which changes in one place, and at its end, with one row more.
+
+    The last row takes a random place, and what was there goes to the end. What is drawn for so many
+    rows is thus nearly what is drawn for one more, and a generator is used as much.
+
+    :param num: Rows.
+    :param seed: An integer that is not negative, or a generator.
+    """
+    own = np.random.default_rng(np.random.default_rng(seed).integers(2**32))
+    order = list(range(num))
+    for row, place in enumerate((own.random(num) * np.arange(1, num + 1)).astype(int).tolist()):
+        order[row], order[place] = order[place], row
+    return np.array(order, np.int64)
 
 
 def split_seed(seed: Seed, num: int) -> list[Seed]:

@@ -9,7 +9,15 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from gpflow_dwp.random import as_generator, as_seed, fold_in, normal, normal_at_points, split_seed
+from gpflow_dwp.random import (
+    as_generator,
+    as_seed,
+    fold_in,
+    normal,
+    normal_at_points,
+    random_order,
+    split_seed,
+)
 
 SEED = as_seed(0)
 
@@ -177,3 +185,24 @@ def test_an_integer_tensor_is_the_seed_of_its_integer() -> None:
                 np.testing.assert_array_equal(make(tf.constant(seed, dtype)), as_seed(seed))
     # The shape [] is not taken for numbers of floating point.
     assert normal([], as_seed(0), tf.float64).shape == []
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 50])
+def test_order_of_one_row_more_changes_in_one_place(num_rows: int) -> None:
+    fewer, more = random_order(num_rows, 3), random_order(num_rows + 1, 3)
+    (place,) = np.flatnonzero(more == num_rows)
+
+    np.testing.assert_array_equal(np.sort(fewer), np.arange(num_rows))
+    changed = np.flatnonzero(fewer != more[:-1])
+    assert list(changed) == ([] if place == num_rows else [place])
+
+
+def test_random_orders_are_all_as_likely_and_draw_once() -> None:
+    rng = np.random.default_rng(0)
+    counts = np.unique([random_order(3, rng) for _ in range(6_000)], axis=0, return_counts=True)[1]
+
+    assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-3
+    generators = np.random.default_rng(1), np.random.default_rng(1)
+    for generator, num_rows in zip(generators, (5, 500), strict=True):
+        random_order(num_rows, generator)
+    assert generators[0].random() == generators[1].random()

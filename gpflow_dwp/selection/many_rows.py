@@ -14,6 +14,7 @@ from gpflow_dwp.gaussian_process.student_noise import precisions_of_all
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.neighbours import Index
+from gpflow_dwp.random import random_order
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.calibration import SCALED, scale_deviations
 from gpflow_dwp.selection.candidates import SINGLE, Selection
@@ -41,7 +42,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     :param trainer: Of all rows, which are numbers; of several outputs some may be missing.
     """
     choice, weights = trainer.choice, trainer.weights
-    order = np.random.default_rng(trainer.seed).permutation(len(trainer.X))
+    order = random_order(len(trainer.X), trainer.seed)
     if weights is not None:
         order = order[weights[order] > 0.0]
     some, rows = order[: policy.EXACT_ROWS], order[-policy.EXACT_ROWS :]

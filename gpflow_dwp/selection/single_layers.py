@@ -23,6 +23,7 @@ from gpflow_dwp.kernels.values import parts_of
 from gpflow_dwp.likelihoods.named import MOST_NUGGET, LikelihoodName, likelihood_by_name
 from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
 from gpflow_dwp.neighbours import Index
+from gpflow_dwp.random import random_order
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.leave_one_out import distribution_of
@@ -86,7 +87,7 @@ class SingleLayers:
         self._record = record
         self._noise = _NUGGET if choice.likelihood == "noise_free" else _NOISE
         self._row_means = choice.row_means
-        self.order = np.random.default_rng(seed).permutation(len(X))
+        self.order = random_order(len(X), seed)
         self.order = self.order[self.weights[self.order] > 0.0]
         self.rows = self.order[: policy.ROWS_FOR_CHOICE]
         distinct = [len(np.unique(column)) for column in X[self.rows].T]

@@ -26,6 +26,7 @@ from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
 from gpflow_dwp.models import DeepKernelProcess, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.named_kernels import make_kernels
+from gpflow_dwp.random import random_order
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.candidates import Candidate
 from gpflow_dwp.selection.choice import Choice
@@ -278,8 +279,7 @@ class Trainer:
     @functools.cached_property
     def _some_rows(self) -> npt.NDArray[np.int64]:
         """Rows that stand for all of many."""
-        order = np.random.default_rng(0).permutation(len(self.X))
-        return np.sort(order[:_MOST_ROWS])
+        return np.sort(random_order(len(self.X), 0)[:_MOST_ROWS])
 
     def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING

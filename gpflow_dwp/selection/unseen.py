@@ -12,6 +12,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.gaussian_process.predictions import predict, sites, solved
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.neighbours import Index
+from gpflow_dwp.random import random_order
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.leave_one_out import distribution_of
 from gpflow_dwp.selection.scores import RowScores
@@ -54,7 +55,7 @@ def _unseen(singles: SingleLayers, start: Start) -> Array:
         return _predicted(singles, start, singles.rows[:num_few], singles.rows[num_few:])[None]
     scores = np.empty((2, 2, num_rows))
     for seed, found in enumerate(scores):
-        halves = np.array_split(np.random.default_rng(seed).permutation(num_rows), 2)
+        halves = np.array_split(random_order(num_rows, seed), 2)
         for seen, unseen in (halves, halves[::-1]):
             found[:, unseen] = _predicted(singles, start, singles.rows[seen], singles.rows[unseen])
     return scores
