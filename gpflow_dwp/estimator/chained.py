@@ -72,6 +72,8 @@ class ChainedEmulator(PredictsNumbers):
     :raises ValueError: If a link is not fitted, or it is not known what it takes.
     """
 
+    _names: tuple[Any, ...] = ()
+
     def __init__(
         self,
         links: Sequence[DeepWishartRegressor],
@@ -99,6 +101,8 @@ class ChainedEmulator(PredictsNumbers):
         self._added: tuple[tuple[int, ...], ...] = ()
         self._stages: tuple[int, ...] = ()
         self._is_coarse_to_fine = False
+        # Of what the first link takes, where frames have told them.
+        self._names = tuple(getattr(links[0], "feature_names_in_", ()))
         # Units, patterns, variance that these leave, constants, and all runs.
         self._field: tuple[Standardiser, Array, Array, Array, Array] | None = None
         for index, (each, own) in enumerate(zip(links, given, strict=True)):
@@ -130,9 +134,10 @@ class ChainedEmulator(PredictsNumbers):
         if len(runs) < 2:
             raise ValueError(f"runs must be of two versions or more, got {len(runs)}.")
         regressor = regressor or DeepWishartRegressor(likelihood="noise_free", random_state=0)
-        first = clone(regressor).fit(*runs[0])
+        X, y = runs[0]
+        first = clone(regressor).fit(check_matrix("X", X), y)
         chain = cls([first], include_noise=False, **arguments)
-        chain._is_coarse_to_fine = True
+        chain._is_coarse_to_fine, chain._names = True, _names_of(X)
         for stage, (X, y) in enumerate(runs[1:], start=1):
             chain._fit_stage(stage, chain._check_inputs(X), as_real_array("y", y), regressor)
         return chain
@@ -182,7 +187,9 @@ class ChainedEmulator(PredictsNumbers):
         coefficients = (left * singular)[:, :num_components]
         variance = np.sum(np.square(Z - coefficients @ basis), axis=0) / freedom
         regressor = regressor or DeepWishartRegressor(likelihood="noise_free", random_state=0)
-        chain = cls([clone(regressor).fit(X, coefficients)], **arguments)
+        first = clone(regressor).fit(check_matrix("X", X), coefficients)
+        chain = cls([first], **arguments)
+        chain._names = _names_of(X)
         chain._field = units, basis, np.maximum(variance, _LEAST_VARIANCE), constants, rows
         return chain
 
@@ -220,6 +227,13 @@ class ChainedEmulator(PredictsNumbers):
             self._fit_stage(later, rows[:, : inputs.shape[1]], outputs)
         return self
 
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """Names of the inputs, [D], where all have one."""
+        if not self._names or self._columns[0] != tuple(range(self.n_features_in_)):
+            raise AttributeError("feature_names_in_: inputs have no names.")
+        return np.array(self._names, object)
+
     def _failure_at(self, X: Array) -> Array:
         """That any link fails; those before are at their means."""
         success = np.ones(len(X))
@@ -254,9 +268,8 @@ class ChainedEmulator(PredictsNumbers):
         inputs = check_matrix("X", X)
         if inputs.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {inputs.shape[1]}.")
-        if hasattr(X, "columns") and hasattr(self.links[0], "feature_names_in_"):
-            names = [X.columns[column] for column in self._columns[0]]
-            expected = list(self.links[0].feature_names_in_)
+        if hasattr(X, "columns") and self._names:
+            names, expected = [X.columns[each] for each in self._columns[0]], list(self._names)
             if names != expected:
                 raise ValueError(f"X must have columns {expected} for the first link, got {names}.")
         return inputs
@@ -360,6 +373,12 @@ class ChainedEmulator(PredictsNumbers):
             is_normal = all(type(each.model_.likelihood) in normal for each in both)
             if is_normal and not any(np.isfinite(each._constants).any() for each in both):
                 self._append(link.regressor, columns, stage, last)
+
+
+def _names_of(X: npt.ArrayLike) -> tuple[str, ...]:
+    """Names of a frame's columns; none where some are no text, as of estimators."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else ()
 
 
 def _less(y: Array, known: Array, link: Link) -> Array:

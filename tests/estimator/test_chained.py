@@ -18,6 +18,7 @@ from exact_process import Exact, one_layer
 from scipy.stats import qmc
 
 from gpflow_dwp import emulation
+from gpflow_dwp.emulation.emulator import as_emulator
 from gpflow_dwp.estimator import ChainedEmulator, DeepWishartRegressor
 
 pytestmark = pytest.mark.usefixtures("eager", "untraced")
@@ -355,6 +356,23 @@ def test_a_chain_knows_the_names_of_columns() -> None:
     np.testing.assert_array_equal(chain.predict_failure(given), np.zeros(7))
     with pytest.raises(ValueError, match=r"columns .'a', 'b'. for the first link, got .'b', 'a'."):
         chain.predict(given[["a", "c", "b"]])
+    assert not hasattr(chain, "feature_names_in_")
+
+
+@pytest.mark.parametrize("kind", ["coarse_to_fine", "of_field"])
+def test_emulators_made_of_frames_know_their_names(kind: str) -> None:
+    """Catches a warning of names that links lack, and indices that are named by number."""
+    X = pandas.DataFrame(design(7), columns=["a", "b"])
+    Y = np.stack([X["a"] + X["b"], X["a"] - X["b"], X["b"] ** 2], axis=1)
+    if kind == "of_field":
+        chain = ChainedEmulator.of_field(X, Y, one_layer(), num_components=1)
+    else:
+        chain = ChainedEmulator.coarse_to_fine([(X, Y[:, 0]), (X[:5], Y[:5, 1])], one_layer())
+    chain.tell(X[:1] + 0.01, Y[:1] if kind == "of_field" else Y[:1, 1])
+    chain.predict(X)
+    assert list(as_emulator(chain).columns.names) == ["a", "b"]
+    with pytest.raises(ValueError, match="got .'b', 'a'."):
+        chain.predict(X[["b", "a"]])
 
 
 def test_bad_input_is_named(linked: ChainedEmulator) -> None:
