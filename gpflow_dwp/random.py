@@ -87,7 +87,7 @@ def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
         ) from None
 
 
-def random_order(num: int, seed: int | np.random.Generator) -> npt.NDArray[np.int64]:
+def random_order(num: int, seed: int | np.random.Generator, size: int = 1) -> npt.NDArray[np.int64]:
     """A random order of rows which changes in one place, and at its end, with one row more.
 
     The last row takes a random place, and what was there goes to the end. What is drawn for so many
@@ -95,11 +95,14 @@ def random_order(num: int, seed: int | np.random.Generator) -> npt.NDArray[np.in
 
     :param num: Rows.
     :param seed: An integer that is not negative, or a generator.
+    :param size: How many come first that are a random choice of all: up to so many rows stay as
+        they are.
     """
     own = np.random.default_rng(np.random.default_rng(seed).integers(2**32))
     order = list(range(num))
-    for row, place in enumerate((own.random(num) * np.arange(1, num + 1)).astype(int).tolist()):
-        order[row], order[place] = order[place], row
+    places = (own.random(num) * np.arange(1, num + 1)).astype(int).tolist()
+    for row in range(size, num):
+        order[row], order[places[row]] = order[places[row]], row
     return np.array(order, np.int64)
 
 

@@ -199,9 +199,12 @@ def test_order_of_one_row_more_changes_in_one_place(num_rows: int) -> None:
 
 def test_random_orders_are_all_as_likely_and_draw_once() -> None:
     rng = np.random.default_rng(0)
-    counts = np.unique([random_order(3, rng) for _ in range(6_000)], axis=0, return_counts=True)[1]
-
-    assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-3
+    orders = [random_order(3, rng) for _ in range(6_000)]
+    pairs = [np.sort(random_order(4, rng, 2)[:2]) for _ in range(6_000)]
+    for drawn in (orders, pairs):
+        counts = np.unique(drawn, axis=0, return_counts=True)[1]
+        assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-3
+    np.testing.assert_array_equal(random_order(4, rng, 4), np.arange(4))
     generators = np.random.default_rng(1), np.random.default_rng(1)
     for generator, num_rows in zip(generators, (5, 500), strict=True):
         random_order(num_rows, generator)

@@ -42,7 +42,7 @@ def choose_from_many(trainer: Trainer) -> Selection:
     :param trainer: Of all rows, which are numbers; of several outputs some may be missing.
     """
     choice, weights = trainer.choice, trainer.weights
-    order = random_order(len(trainer.X), trainer.seed)
+    order = random_order(len(trainer.X), trainer.seed, policy.EXACT_ROWS)
     if weights is not None:
         order = order[weights[order] > 0.0]
     some, rows = order[: policy.EXACT_ROWS], order[-policy.EXACT_ROWS :]
