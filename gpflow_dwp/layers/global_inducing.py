@@ -50,6 +50,8 @@ class GlobalInducingGPLayer(OutputLayer):
     :param pseudo_targets: Starting values of v, [M, Q], or [M, L] of mixed functions.
     :param precision: Starting value of Λ: a positive number times the identity.
     :param mean_function: See :class:`OutputLayer`.
+    :param has_own_precisions: Whether each of several functions with kernels of their own has a Λ,
+        [L, M, M] in all: observations do not tell as much of one as of another.
     :raises ValueError: If an argument is not as said here.
     """
 
@@ -65,6 +67,7 @@ class GlobalInducingGPLayer(OutputLayer):
         pseudo_targets: Array | tf.Tensor,
         precision: float = np.exp(-4.0),
         mean_function: MeanFunction | None = None,
+        has_own_precisions: bool = False,
     ) -> None:
         check_integers(num_outputs=num_outputs)
         is_mixture = isinstance(kernel, LinearCoregionalization)
@@ -78,11 +81,13 @@ class GlobalInducingGPLayer(OutputLayer):
                 f"{list(pseudo_targets.shape)}."
             )
         super().__init__(kernel, len(pseudo_targets), mean_function)
+        if has_own_precisions and not isinstance(kernel, self.takes_kernels):
+            raise ValueError("has_own_precisions is for functions with kernels of their own.")
         self._check_number_of_kernels(num_functions)
         self.mixing = kernel.W if is_mixture else None
-        self.num_outputs = num_outputs
+        self.num_outputs, self.has_own_precisions = num_outputs, has_own_precisions
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
-            pseudo_targets, precision
+            pseudo_targets, precision, len(self.kernels) if has_own_precisions else None
         )
 
     def describe(self) -> Description:
@@ -101,30 +106,32 @@ class GlobalInducingGPLayer(OutputLayer):
             tf.cast(each, covariance.dtype) for each in (self.precision_tril, self.pseudo_targets)
         )
 
-        def infer(covariance: tf.Tensor, columns: tf.Tensor) -> GaussianPosterior:
+        def infer(covariance: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor) -> GaussianPosterior:
             root, weights, kl = pseudo_target_posterior(covariance, tril, columns)
             inverse = tf.matmul(root, root, transpose_a=True)
             return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
 
         if covariance.shape.rank == 3:
-            return infer(covariance, own)
+            return infer(covariance, tril, own)
         columns = tf.split(own, len(self.kernels), axis=1)
-        return GaussianPosterior.joined(
-            [infer(covariance[:, i], column) for i, column in enumerate(columns)]
-        )
+        trils = tf.unstack(tril) if tril.shape.rank == 3 else [tril] * len(columns)
+        parts = zip(tf.unstack(covariance, axis=1), trils, columns, strict=True)
+        return GaussianPosterior.joined([infer(*each) for each in parts])
 
 
 def pseudo_target_parameters(
-    pseudo_targets: Array | tf.Tensor, precision: float
+    pseudo_targets: Array | tf.Tensor, precision: float, num: int | None = None
 ) -> tuple[Parameter, Parameter]:
     """Make the parameters v, [M, Q], and L, [M, M], of N(v; u, Λ⁻¹) with Λ = L Lᵀ.
 
     They start at the pseudo-targets, a finite matrix, and at the precision, a positive number,
-    times the identity; a :class:`ValueError` refuses others.
+    times the identity; a :class:`ValueError` refuses others. Of ``num`` functions each has an L.
     """
     check_positive(precision=precision)
     pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)
     precision_tril = np.sqrt(precision) * np.eye(len(pseudo_targets))
+    if num is not None:
+        precision_tril = np.tile(precision_tril, (num, 1, 1))
     transform = tfp.bijectors.Chain([ColumnScaledTril(), tfp.bijectors.FillTriangular()])
     return Parameter(pseudo_targets), Parameter(precision_tril, transform=transform)
 

@@ -30,8 +30,8 @@ class HeteroskedasticGaussian(NormalMixture):
 
     .. math:: y_p \mid f, h \sim \mathcal N(f_p, \sigma_p^2 e^{2 a_p h_p})
 
-    Each of P outputs has two latent functions: the first P are f, the others h. All share a kernel,
-    so that a_p says how much the noise varies where f varies by so much. Given Gaussian f and h
+    Each of P outputs has two latent functions: the first P are f, the others h, for which builders
+    make a kernel and precisions of their own. Given Gaussian f and h
     that are independent, as an output layer has them, expected log densities and moments are in
     closed form (Goldberg, Williams and Bishop, "Regression with input-dependent noise", 1997, have
     the model; Titsias and Lázaro-Gredilla, "Variational heteroscedastic Gaussian process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,7 +10,12 @@ import gpflow
 import numpy as np
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
-from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
+from gpflow.kernels import (
+    Kernel,
+    LinearCoregionalization,
+    MultioutputKernel,
+    SeparateIndependent,
+)
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 from scipy.cluster.vq import kmeans2
@@ -24,7 +30,7 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
 )
 from gpflow_dwp.layers.global_inducing import as_inducing_points
-from gpflow_dwp.likelihoods import WarpedStudentT
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import likelihood_by_name
 from gpflow_dwp.likelihoods.observed import observed
 from gpflow_dwp.likelihoods.row_means import RowMeansGaussian
@@ -154,7 +160,11 @@ def _learned_output_layer(
 ) -> GlobalInducingGPLayer:
     """An output layer whose functions start at such observations at the inducing points, [M, P]."""
     pseudo_targets = observed(likelihood).functions(pseudo_observations)
-    num_outputs = pseudo_targets.shape[1]
+    num_outputs, has_own = pseudo_targets.shape[1], is_known(likelihood, HeteroskedasticGaussian)
+    if has_own and not isinstance(kernel, MultioutputKernel):
+        # Where there is little noise observations tell much of the function, not of the noise.
+        kernels = [kernel, copy.deepcopy(kernel)]
+        kernel = SeparateIndependent([each for each in kernels for _ in pseudo_observations.T])
     if mean_function is not None:
         check_mean_function(mean_function, Z.shape[1], num_outputs)
         pseudo_targets = pseudo_targets - np.asarray(mean_function(to_default_float(Z)))
@@ -166,6 +176,7 @@ def _learned_output_layer(
         pseudo_targets=pseudo_targets,
         precision=observed(likelihood).precision(),
         mean_function=mean_function,
+        has_own_precisions=has_own,
     )
 
 
