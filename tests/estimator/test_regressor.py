@@ -174,7 +174,9 @@ def test_heteroskedastic_noise_is_predicted_in_raw_units() -> None:
     """Catches a likelihood that does not arrive, and a scale of noise in the targets' unit."""
     own = {"kernel": gpflow.kernels.Matern52(), "likelihood": "heteroskedastic"}
     regressor = DeepWishartRegressor(**{**SINGLE, **own}).fit(X, Y)
+    function, of_noise = regressor.model_.output_layer.kernels
     assert regressor.model_.likelihood.latent_dim == 2
+    assert type(of_noise) is gpflow.kernels.Matern52 and of_noise is not function
 
     mean, std = regressor.predict(X, return_std=True)
     low, high = regressor.predict_interval(X[:3], 0.8)

@@ -31,6 +31,27 @@ def pseudo_target_layer(**arguments: Any) -> GlobalInducingGPLayer:
     return layer
 
 
+def test_functions_may_have_precisions_of_their_own() -> None:
+    """Catches one Λ for all, which makes noise as surely known as the function it is around."""
+    rng, kernels = np.random.default_rng(2), [gpflow.kernels.Matern32() for _ in range(2)]
+    targets, trils = rng.normal(size=(M, 2)), np.stack([reference.random_tril(rng, M, M)] * 2)
+    trils[1] *= 3.0
+    several = gpflow.kernels.SeparateIndependent(kernels)
+    both = GlobalInducingGPLayer(several, 2, pseudo_targets=targets, has_own_precisions=True)
+    both.precision_tril.assign(trils)
+    found, log_ratio = both.infer_inducing(tf.constant(np.stack([K, 2.0 * K], axis=1))), 0.0
+    for i, (kernel, tril) in enumerate(zip(kernels, trils, strict=True)):
+        alone = GlobalInducingGPLayer(kernel, 1, pseudo_targets=targets[:, i : i + 1])
+        alone.precision_tril.assign(tril)
+        own = alone.infer_inducing(tf.constant((1.0 + i) * K))
+        np.testing.assert_allclose(found.weights[..., i : i + 1], own.weights, rtol=1e-10)
+        np.testing.assert_allclose(found.inverse[:, i], own.inverse, rtol=1e-10)
+        log_ratio += own.log_ratio
+    np.testing.assert_allclose(found.log_ratio, log_ratio, rtol=1e-10)
+    with pytest.raises(ValueError, match="has_own_precisions is for functions with kernels"):
+        GlobalInducingGPLayer(kernels[0], 2, pseudo_targets=targets, has_own_precisions=True)
+
+
 def regression_layer(**arguments: Any) -> RegressionGPLayer:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(C, 3)), rng.normal(size=(C, Q))
