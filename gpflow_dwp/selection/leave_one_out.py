@@ -143,11 +143,13 @@ def nats_of_function(
 def leave_one_out_of_heteroskedastic(
     model: DeepKernelProcess, X: Array, Y: Array
 ) -> PredictiveDistribution:
-    """Predict each row from all others, roughly, under heteroskedastic noise.
+    r"""Predict each row from all others, roughly, under heteroskedastic noise.
 
-    The posterior of the function loses what the row added, a normal site with the noise's expected
-    precision; that of the noise stays. A site that holds nearly all that is known of its row is
-    taken out in part only.
+    The posterior loses the normal sites that a row adds where the bound is at its maximum: with E
+    its expected log density, a function of mean m and variance v has one of the precision τ = -2
+    ∂E/∂v, whose product with its mean is ∂E/∂m + τ m (Opper and Archambeau, "The variational
+    Gaussian approximation revisited", 2009). A site that holds nearly all that is known at its row
+    is taken out in part only.
 
     :param model: With learned pseudo-targets and a :class:`HeteroskedasticGaussian`.
     :param X: Inputs, [N, D].
@@ -155,15 +157,18 @@ def leave_one_out_of_heteroskedastic(
     """
     likelihood = model.likelihood
     moments = model.posterior(1, seed=0).predict_f_components(X)
-    mean, variance = (moment.numpy().copy() for moment in moments)
-    P = Y.shape[1]
-    amplitude, scale = likelihood.amplitude.numpy(), likelihood.scale.numpy()
-    log_scale = np.log(scale) + amplitude * mean[..., P:]
-    tau = np.exp(2.0 * (amplitude**2 * variance[..., P:] - log_scale))
-    left = np.maximum(1.0 - tau * variance[..., :P], _LEAST_LEFT)
-    mean[..., :P] = (mean[..., :P] - tau * variance[..., :P] * Y) / left
-    variance[..., :P] /= left
-    return distribution_of(likelihood, X, mean, variance)
+    (mean, h), (variance, of_h) = (np.split(moment.numpy(), 2, axis=-1) for moment in moments)
+    a, scale = likelihood.amplitude.numpy(), likelihood.scale.numpy()
+    tau = np.exp(2.0 * (a**2 * of_h - np.log(scale) - a * h))
+    squared = tau * ((Y - mean) ** 2 + variance)
+    sites = (tau, tau * (Y - mean)), (2.0 * a**2 * squared, a * (squared - 1.0))
+    left_out = []
+    for m, v, (precision, slope) in zip((mean, h), (variance, of_h), sites, strict=True):
+        left = np.maximum(1.0 - precision * v, _LEAST_LEFT)
+        left_out.append((m - v * slope / left, v / left))
+    return distribution_of(
+        likelihood, X, *(np.concatenate(each, axis=-1) for each in zip(*left_out, strict=True))
+    )
 
 
 def _whitened(K: Array, C: Array) -> Array:
