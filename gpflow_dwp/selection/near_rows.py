@@ -16,7 +16,7 @@ from gpflow_dwp.gaussian_process.student_noise import fit_student_noise
 from gpflow_dwp.kernels.values import Parts, inverse_scales, parts_of
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
-from gpflow_dwp.models.named_kernels import SUMS, positive_by_exp
+from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.neighbours import Index, nearest, nearest_before, nearest_others
 from gpflow_dwp.selection import policy
 from gpflow_dwp.selection.observations import has_atoms
@@ -47,10 +47,10 @@ def fit_to_near_rows(
     :param is_given: Whether a warp and tails are kept whatever they predict, and no others tried.
     """
     began, near = time.perf_counter(), NearRows(singles.X, singles.order)
-    patch, names = near.patch(), [each.name for each in plain if each.name not in SUMS]
+    patch, names = near.patch(), dict.fromkeys(start.name for start in plain[:2])
     starts = [
         singles.fit(each, patch, singles.max_iterations)
-        for name in dict.fromkeys([each.name for each in plain[:2]] + names)
+        for name in names
         for each in singles.initialisations(name, patch)
     ]
     starts += [each.apart() for each in plain[:2]]
