@@ -76,7 +76,7 @@ class Architecture:
         that are skewed or have a scale that grows with them; "student_t" for tails that are learned
         (:class:`WarpedStudentT`), for targets of which a few lie far from what the inputs tell;
         "warped_student_t" for both; "heteroskedastic" for Gaussian noise that is a function of the
-        inputs (:class:`HeteroskedasticGaussian`).
+        inputs, which has a kernel and precisions of its own (:class:`HeteroskedasticGaussian`).
     :param output: What the output layer's posterior comes from. "pseudo_targets": values and
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a
