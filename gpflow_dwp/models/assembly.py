@@ -39,7 +39,7 @@ from gpflow_dwp.models.architecture import Architecture, OutputPosterior
 from gpflow_dwp.models.data_checks import check_mean_function, check_observations
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.random import as_generator, random_order
+from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import (
     as_weighted,
     check_arrays,
@@ -214,7 +214,7 @@ def initial_inducing(
     _, distinct = np.unique(X, axis=0, return_index=True)
     num_inducing = min(num_inducing, len(distinct))
     if inducing == "subset":
-        rows = np.sort(distinct)[random_order(len(distinct), rng)[:num_inducing]]
+        rows = rng.choice(distinct, num_inducing, replace=False)
         return X[rows].copy(), Y[rows].copy()
     if inducing == "kmeans":
         centres, _ = kmeans2(X[distinct], num_inducing, minit="++", seed=rng)

@@ -20,8 +20,8 @@ step 0.4737483; three_steps -0.04461969; higdon 0.2460101; xiong -0.06925896; gr
 2.285185; unix_seconds 9.894876; twelve_orders 0.03596491; rows-20 0.3264438; booth-small
 -0.3360839; borehole-levels 80.91088; beam-levels 27.74145; waves-levels 0.06438302; swirl-small
 0.3296946; ishigami-small 3.499037; daily-50
--0.01779882; periods-50 0.02532180; ripples-50
--2.008545e-05
+0.02204523; periods-50 -0.008474534; ripples-50
+0.003878977
 """
 MEANS = {name: float(mean) for name, mean in map(str.split, _MEANS.split(";"))}
 
