@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -72,8 +73,6 @@ class ChainedEmulator(PredictsNumbers):
     :raises ValueError: If a link is not fitted, or it is not known what it takes.
     """
 
-    _names: tuple[Any, ...] = ()
-
     def __init__(
         self,
         links: Sequence[DeepWishartRegressor],
@@ -101,8 +100,6 @@ class ChainedEmulator(PredictsNumbers):
         self._added: tuple[tuple[int, ...], ...] = ()
         self._stages: tuple[int, ...] = ()
         self._is_coarse_to_fine = False
-        # Of what the first link takes, where frames have told them.
-        self._names = tuple(getattr(links[0], "feature_names_in_", ()))
         # Units, patterns, variance that these leave, constants, and all runs.
         self._field: tuple[Standardiser, Array, Array, Array, Array] | None = None
         for index, (each, own) in enumerate(zip(links, given, strict=True)):
@@ -134,10 +131,9 @@ class ChainedEmulator(PredictsNumbers):
         if len(runs) < 2:
             raise ValueError(f"runs must be of two versions or more, got {len(runs)}.")
         regressor = regressor or DeepWishartRegressor(likelihood="noise_free", random_state=0)
-        X, y = runs[0]
-        first = clone(regressor).fit(check_matrix("X", X), y)
+        first = clone(regressor).fit(*runs[0])
         chain = cls([first], include_noise=False, **arguments)
-        chain._is_coarse_to_fine, chain._names = True, _names_of(X)
+        chain._is_coarse_to_fine = True
         for stage, (X, y) in enumerate(runs[1:], start=1):
             chain._fit_stage(stage, chain._check_inputs(X), as_real_array("y", y), regressor)
         return chain
@@ -187,9 +183,7 @@ class ChainedEmulator(PredictsNumbers):
         coefficients = (left * singular)[:, :num_components]
         variance = np.sum(np.square(Z - coefficients @ basis), axis=0) / freedom
         regressor = regressor or DeepWishartRegressor(likelihood="noise_free", random_state=0)
-        first = clone(regressor).fit(check_matrix("X", X), coefficients)
-        chain = cls([first], **arguments)
-        chain._names = _names_of(X)
+        chain = cls([clone(regressor).fit(X, coefficients)], **arguments)
         chain._field = units, basis, np.maximum(variance, _LEAST_VARIANCE), constants, rows
         return chain
 
@@ -215,7 +209,7 @@ class ChainedEmulator(PredictsNumbers):
             field = *self._field[:4], rows
         known = self._known(inputs, stage)
         for link in self._links_of(stage):
-            link.regressor.tell(known[:, link.columns], _less(outputs, known, link))
+            link.regressor.tell(_inputs(known, link), _less(outputs, known, link))
         self._field = field
         for later in stages[stage + 1 :] if self._is_coarse_to_fine else ():
             regressor = self._links_of(later)[0].regressor
@@ -230,9 +224,10 @@ class ChainedEmulator(PredictsNumbers):
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
         """Names of the inputs, [D], where all have one."""
-        if not self._names or self._columns[0] != tuple(range(self.n_features_in_)):
-            raise AttributeError("feature_names_in_: inputs have no names.")
-        return np.array(self._names, object)
+        if self._columns[0] != tuple(range(self.n_features_in_)):
+            raise AttributeError("feature_names_in_: some inputs have no names.")
+        names: npt.NDArray[np.object_] = self.links[0].feature_names_in_
+        return names
 
     def _failure_at(self, X: Array) -> Array:
         """That any link fails; those before are at their means."""
@@ -268,8 +263,9 @@ class ChainedEmulator(PredictsNumbers):
         inputs = check_matrix("X", X)
         if inputs.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {inputs.shape[1]}.")
-        if hasattr(X, "columns") and self._names:
-            names, expected = [X.columns[each] for each in self._columns[0]], list(self._names)
+        if hasattr(X, "columns") and hasattr(self.links[0], "feature_names_in_"):
+            names = [X.columns[column] for column in self._columns[0]]
+            expected = list(self.links[0].feature_names_in_)
             if names != expected:
                 raise ValueError(f"X must have columns {expected} for the first link, got {names}.")
         return inputs
@@ -316,7 +312,7 @@ class ChainedEmulator(PredictsNumbers):
         known = X
         for each in range(stage):
             values = [
-                np.reshape(link.regressor.predict(known[:, link.columns]), (len(X), -1))
+                np.reshape(link.regressor.predict(_inputs(known, link)), (len(X), -1))
                 + (known[:, link.added] if link.added else 0.0)
                 for link in self._links_of(each)
             ]
@@ -375,10 +371,13 @@ class ChainedEmulator(PredictsNumbers):
                 self._append(link.regressor, columns, stage, last)
 
 
-def _names_of(X: npt.ArrayLike) -> tuple[str, ...]:
-    """Names of a frame's columns; none where some are no text, as of estimators."""
-    names = tuple(getattr(X, "columns", ()))
-    return names if all(isinstance(name, str) for name in names) else ()
+def _inputs(known: Array, link: Link) -> Any:
+    """What a link takes, with the names that it was fitted with, or it would warn of them."""
+    names = getattr(link.regressor, "feature_names_in_", None)
+    rows = known[:, link.columns]
+    if names is None or "pandas" not in sys.modules:
+        return rows
+    return sys.modules["pandas"].DataFrame(rows, columns=names)
 
 
 def _less(y: Array, known: Array, link: Link) -> Array:

@@ -370,6 +370,7 @@ def test_emulators_made_of_frames_know_their_names(kind: str) -> None:
         chain = ChainedEmulator.coarse_to_fine([(X, Y[:, 0]), (X[:5], Y[:5, 1])], one_layer())
     chain.tell(X[:1] + 0.01, Y[:1] if kind == "of_field" else Y[:1, 1])
     chain.predict(X)
+    assert list(chain.links[0].feature_names_in_) == ["a", "b"]
     assert list(as_emulator(chain).columns.names) == ["a", "b"]
     with pytest.raises(ValueError, match="got .'b', 'a'."):
         chain.predict(X[["b", "a"]])
