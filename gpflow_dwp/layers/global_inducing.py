@@ -82,7 +82,8 @@ class GlobalInducingGPLayer(OutputLayer):
             )
         super().__init__(kernel, len(pseudo_targets), mean_function)
         if has_own_precisions and not isinstance(kernel, self.takes_kernels):
-            raise ValueError("has_own_precisions is for functions with kernels of their own.")
+            name = type(kernel).__name__
+            raise ValueError(f"has_own_precisions needs a kernel for each function, got a {name}.")
         self._check_number_of_kernels(num_functions)
         self.mixing = kernel.W if is_mixture else None
         self.num_outputs, self.has_own_precisions = num_outputs, has_own_precisions

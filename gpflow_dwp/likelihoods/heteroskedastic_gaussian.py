@@ -31,13 +31,12 @@ class HeteroskedasticGaussian(NormalMixture):
     .. math:: y_p \mid f, h \sim \mathcal N(f_p, \sigma_p^2 e^{2 a_p h_p})
 
     Each of P outputs has two latent functions: the first P are f, the others h, for which builders
-    make a kernel and precisions of their own. Given Gaussian f and h
-    that are independent, as an output layer has them, expected log densities and moments are in
-    closed form (Goldberg, Williams and Bishop, "Regression with input-dependent noise", 1997, have
-    the model; Titsias and Lázaro-Gredilla, "Variational heteroscedastic Gaussian process
-    regression", 2011, equation 4, the expectation). Predictive densities are sums over 82 values
-    of h, off by less than 0.001 nats where a_p times the deviation of h_p is at most 1 and y within
-    80 deviations of the noise.
+    make a kernel and precisions of their own. Given Gaussian f and h that are independent, as an
+    output layer has them, expected log densities and moments are in closed form (Goldberg, Williams
+    and Bishop, "Regression with input-dependent noise", 1997, have the model; Titsias and
+    Lázaro-Gredilla, "Variational heteroscedastic Gaussian process regression", 2011, equation 4,
+    the expectation). Predictive densities are sums over 82 values of h, off by less than 0.001 nats
+    where a_p times the deviation of h_p is at most 1 and y within 80 deviations of the noise.
 
     >>> from gpflow_dwp.likelihoods import HeteroskedasticGaussian
     >>> HeteroskedasticGaussian(2, scale=0.1).latent_dim

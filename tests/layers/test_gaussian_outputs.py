@@ -48,7 +48,7 @@ def test_functions_may_have_precisions_of_their_own() -> None:
         np.testing.assert_allclose(found.inverse[:, i], own.inverse, rtol=1e-10)
         log_ratio += own.log_ratio
     np.testing.assert_allclose(found.log_ratio, log_ratio, rtol=1e-10)
-    with pytest.raises(ValueError, match="has_own_precisions is for functions with kernels"):
+    with pytest.raises(ValueError, match="needs a kernel for each function, got a Matern32"):
         GlobalInducingGPLayer(kernels[0], 2, pseudo_targets=targets, has_own_precisions=True)
 
 

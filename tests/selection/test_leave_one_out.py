@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.stats import norm
 
 from gpflow_dwp import build_deep_wishart_process
@@ -13,7 +14,11 @@ from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
-from gpflow_dwp.selection.leave_one_out import nats_of_function
+from gpflow_dwp.selection.leave_one_out import (
+    distribution_of,
+    leave_one_out_of_heteroskedastic,
+    nats_of_function,
+)
 from gpflow_dwp.selection.observations import has_atoms, odd_targets
 from gpflow_dwp.selection.scores import RowScores
 
@@ -112,3 +117,25 @@ def test_atoms_are_told_from_counts() -> None:
     counts = RNG.poisson(1.0, (100, 1)).astype(float)
     assert has_atoms(zeros, recorded_steps(zeros))
     assert not has_atoms(counts, recorded_steps(counts))
+
+
+def test_function_and_noise_lose_the_sites_of_a_row() -> None:
+    """Catches sites that are not those of the expected log density, by automatic derivatives."""
+    targets = np.hstack([Y, 0.5 - Y])
+    given = {"likelihood": "heteroskedastic", "num_inducing": 8, "seed": 1}
+    model = build_deep_wishart_process((X, targets), 1, **given)
+    model.likelihood.amplitude.assign([0.4, 0.7])
+    model.likelihood.scale.assign([2.0, 3.0])
+    mean, variance = model.posterior(1, seed=0).predict_f_components(X)
+    with tf.GradientTape() as tape:
+        tape.watch((mean, variance))
+        expected = model.likelihood.variational_expectations(X, mean, variance, targets)
+    slope, curvature = tape.gradient(expected, (mean, variance))
+    precision = 1.0 / variance + 2.0 * curvature  # of the posterior, less that of the site
+    assert np.min(precision * variance) > 0.02
+    shifted = mean / variance - (slope - 2.0 * curvature * mean)
+
+    found = leave_one_out_of_heteroskedastic(model, X, targets)
+    left_out = distribution_of(model.likelihood, X, (shifted / precision).numpy(), 1.0 / precision)
+    np.testing.assert_allclose(found.mean(), left_out.mean(), rtol=1e-9)
+    np.testing.assert_allclose(found.variance(), left_out.variance(), rtol=1e-9)
